@@ -7,7 +7,7 @@ mod file;
 mod folder;
 mod name;
 
-pub use demangled::{LONGEST_MANGLED, demangled, demangled_short};
+pub use demangled::{LONGEST_MANGLED, ROOM, demangled, demangled_short};
 pub use file::{LARGEST, copied, examine, is_ordinary, is_same, open, read, read_open, room};
 pub use folder::Folder;
 pub use name::{LONGEST, printable, printable_bytes, printable_lines, printable_text};

@@ -88,13 +88,14 @@ impl Symbols {
         read.unwrap_or_default()
     }
 
-    /// What lies at `address`, relative to the image's start.
-    pub fn at(&self, address: u64) -> SourcePlace {
+    /// What lies at `address`, relative to the image's start. To write names of C++ and Rust as their authors did takes stack: where that
+    /// might be more than `room` bytes (a mebibyte does for all), they stay as the compiler made them.
+    pub fn at(&self, address: u64, room: usize) -> SourcePlace {
         let mut place = SourcePlace { offset: address, ..SourcePlace::default() };
         let after = self.functions.partition_point(|function| function.address <= address);
         let function = after.checked_sub(1).map(|last| &self.functions[last]);
         if let Some(function) = function.filter(|f| f.size == 0 || address - f.address < f.size) {
-            place.function = Some(shown(&function.name));
+            place.function = Some(shown(&function.name, room));
             place.offset = address - function.address;
         }
         let after = self.rows.partition_point(|row| row.address <= address);
@@ -108,8 +109,8 @@ impl Symbols {
 
     /// The frames of the code at `address`, innermost first: calls that the compiler inlined, and at last the function
     /// that [`at`](Symbols::at) names.
-    pub fn frames(&self, address: u64) -> Vec<SourcePlace> {
-        let whole = self.at(address);
+    pub fn frames(&self, address: u64, room: usize) -> Vec<SourcePlace> {
+        let whole = self.at(address, room);
         let (mut file, mut line) = (whole.file.clone(), whole.line);
         let mut frames = Vec::new();
         for call in self.inlines.at(address).iter().rev() {
@@ -195,6 +196,7 @@ fn functions(elf: &[u8]) -> Vec<Function> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockgate_outside::ROOM;
     use std::process::Command;
 
     const SOURCE: &str = "\
@@ -234,26 +236,26 @@ int second(int n) {
         for flags in [&["-g"][..], &["-gdwarf-4"], &["-gdwarf-2", "-gstrict-dwarf"]] {
             let symbols = Symbols::read(&module(flags));
             let second = address_of(&symbols, "second");
-            let place = symbols.at(second);
+            let place = symbols.at(second, ROOM);
             assert_eq!(place.to_string(), "second+0x0 at places.c:5", "{flags:?}");
-            let lines: Vec<_> = (0..40).filter_map(|step| symbols.at(second + step).line).collect();
+            let lines: Vec<_> = (0..40).filter_map(|step| symbols.at(second + step, ROOM).line).collect();
             assert!(lines.is_sorted() && lines.contains(&6) && lines.contains(&7), "{flags:?} {lines:?}");
-            assert_eq!(symbols.at(address_of(&symbols, "first")).line, Some(1), "{flags:?}");
+            assert_eq!(symbols.at(address_of(&symbols, "first"), ROOM).line, Some(1), "{flags:?}");
         }
     }
 
     #[test]
     fn without_debug_information_there_are_still_functions() {
         let symbols = Symbols::read(&module(&[]));
-        let place = symbols.at(address_of(&symbols, "second") + 4);
+        let place = symbols.at(address_of(&symbols, "second") + 4, ROOM);
         assert_eq!(place.to_string(), "second+0x4");
-        assert_eq!(symbols.at(u64::MAX).function, None);
+        assert_eq!(symbols.at(u64::MAX, ROOM).function, None);
     }
 
     #[test]
     fn stripped_files_give_addresses() {
         let symbols = Symbols::read(&module(&["-s", "-Wl,--exclude-libs,ALL"]));
-        assert_eq!(symbols.at(0x1000).to_string(), "image+0x1000");
+        assert_eq!(symbols.at(0x1000, ROOM).to_string(), "image+0x1000");
     }
 
     /// Every bit of the tables may be wrong: the answer may be anything, but comes soon.
@@ -263,10 +265,10 @@ int second(int n) {
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 0xff;
-            Symbols::read(&bad).at(0x1000);
+            Symbols::read(&bad).at(0x1000, ROOM);
         }
         for len in (0..good.len()).step_by(64) {
-            Symbols::read(&good[..len]).at(0x1000);
+            Symbols::read(&good[..len]).at(0x1000, ROOM);
         }
     }
 
@@ -294,7 +296,7 @@ int second(int n) {
             assert!(status.success());
             let symbols = Symbols::read(&std::fs::read(&out).unwrap());
             // The reader's panic would have taken the functions along.
-            assert_eq!(symbols.at(4).function.as_deref(), Some("second"), "{attributes}");
+            assert_eq!(symbols.at(4, ROOM).function.as_deref(), Some("second"), "{attributes}");
         }
     }
 
@@ -317,8 +319,9 @@ int second(int n) {
         let status = Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&out).status().unwrap();
         assert!(status.success());
         let elf = std::fs::read(&out).unwrap();
-        let frames =
-            std::thread::Builder::new().stack_size(128 << 10).spawn(move || Symbols::read(&elf).frames(20));
+        let frames = std::thread::Builder::new()
+            .stack_size(128 << 10)
+            .spawn(move || Symbols::read(&elf).frames(20, 64 << 10));
         let frames = frames.unwrap().join().unwrap();
         assert!(frames.len() == 65 && frames[0].function.is_none(), "{}", frames.len());
     }

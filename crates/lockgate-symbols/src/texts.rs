@@ -91,9 +91,9 @@ pub(super) fn symbol_name(table: &[u8], offset: usize, room: &mut usize) -> Stri
     lockgate_outside::printable_bytes(name)
 }
 
-/// A function's name as reports show it.
-pub fn shown(name: &str) -> String {
-    let readable = lockgate_outside::demangled_short(name);
+/// A function's name as reports show it. `room`: bytes of the calling thread's stack that it may take to make it readable.
+pub fn shown(name: &str, room: usize) -> String {
+    let readable = lockgate_outside::demangled_short(name, room);
     let mut name = readable.unwrap_or_else(|| name.to_owned());
     if name.len() > MAX_NAME {
         let end = (0..=MAX_NAME).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);

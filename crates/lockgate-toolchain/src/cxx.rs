@@ -196,7 +196,9 @@ fn starts(there: &str, name: &str) -> bool {
 /// Symbols of the functions of C++ whose readable names, without spaces, are as they should be, and these.
 fn matching(functions: &[String], is: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mangled = functions.iter().filter(|function| function.starts_with("_Z"));
-    let named = mangled.filter_map(|symbol| Some((symbol.clone(), lockgate_outside::demangled(symbol)?)));
+    let named = mangled.filter_map(|symbol| {
+        Some((symbol.clone(), lockgate_outside::demangled(symbol, lockgate_outside::ROOM)?))
+    });
     named.filter(|(_, name)| is(&without_spaces(name))).collect()
 }
 

@@ -102,7 +102,9 @@ pub enum Error {
 
 /// Symbols as their source has them.
 fn readable(symbols: &[String]) -> String {
-    let readable = |symbol: &String| lockgate_outside::demangled_short(symbol).unwrap_or(symbol.clone());
+    let readable = |symbol: &String| {
+        lockgate_outside::demangled_short(symbol, lockgate_outside::ROOM).unwrap_or(symbol.clone())
+    };
     symbols.iter().map(readable).collect::<Vec<_>>().join(", ")
 }
 

@@ -238,7 +238,8 @@ fn show(text: &mut dyn fmt::Write, module: &Module, shown: &Shown<'_>) -> fmt::R
         writeln!(text, "{}", paint.strong(format!("exports ({own}{more})")))?;
         let mut left = READABLE;
         for Export { name, signature, address } in exports {
-            let written = if left > 0 { lockgate_outside::demangled(name) } else { None };
+            let written =
+                if left > 0 { lockgate_outside::demangled(name, lockgate_outside::ROOM) } else { None };
             let is_given_up = written.is_none() && name.starts_with("_Z");
             left = left
                 .saturating_sub(written.as_ref().map_or(if is_given_up { GIVEN_UP } else { 0 }, String::len));

@@ -173,7 +173,9 @@ fn text(processes: &[Process], paint: Paint) -> String {
         let mut left = MANGLED;
         for export in &process.exports {
             let Export { name, version, server, signature, policy, allowed, .. } = export;
-            let mangled = (name.len() <= left).then(|| lockgate_outside::demangled_short(name)).flatten();
+            let mangled = (name.len() <= left)
+                .then(|| lockgate_outside::demangled_short(name, lockgate_outside::ROOM))
+                .flatten();
             left = left.saturating_sub(name.len());
             let name = mangled.unwrap_or_else(|| name.clone());
             let allowed = if allowed.is_empty() { "no client" } else { allowed };

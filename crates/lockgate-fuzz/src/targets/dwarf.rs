@@ -8,7 +8,7 @@ use lockgate::debug::{SourcePlace, Symbols};
 /// See [`check`].
 pub const TARGET: Target = Target {
     name: "dwarf",
-    run: |input| check(input, Symbols::frames),
+    run: |input| check(input, |symbols, address| symbols.frames(address, ROOM)),
     longest: 4096,
     memory: 4 << 20,
     near: 10_000,
@@ -22,6 +22,9 @@ pub const TARGET: Target = Target {
         b"\x0c\x07\x08",
     ],
 };
+
+/// Stack that names may take.
+const ROOM: usize = 1 << 20;
 
 /// What finds the frames at an address.
 pub type Frames = fn(&Symbols, u64) -> Vec<SourcePlace>;
@@ -57,7 +60,7 @@ pub fn check(input: &[u8], frames: Frames) -> u64 {
         let outermost = frames.last().expect("at least the address itself");
         assert_eq!(
             *outermost,
-            SourcePlace { file: outermost.file.clone(), line: outermost.line, ..symbols.at(address) }
+            SourcePlace { file: outermost.file.clone(), line: outermost.line, ..symbols.at(address, ROOM) }
         );
         for place in &frames {
             for text in [&place.function, &place.file].into_iter().flatten() {
@@ -101,7 +104,7 @@ mod tests {
     fn a_reader_that_makes_lines_up_is_noticed() {
         notices(&TARGET, |input| {
             check(input, |symbols, address| {
-                let mut frames = symbols.frames(address);
+                let mut frames = symbols.frames(address, ROOM);
                 if let Some(line) = &mut frames[0].line {
                     *line = 0;
                 }

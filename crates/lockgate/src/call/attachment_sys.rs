@@ -12,7 +12,7 @@ use super::thread_sys::{
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
 use crate::error::CallError;
-use crate::host::{AtThreadEnd, Owner, frame_address, locked};
+use crate::host::{AtThreadEnd, Owner, frame_address, locked, stack_sys};
 use crate::space;
 use lockgate_abi::PAGE;
 use rustix::io::Errno;
@@ -38,8 +38,6 @@ thread_local! {
     static THREAD: RefCell<Option<ManuallyDrop<Attachment>>> = const { RefCell::new(None) };
     /// How often the thread has detached, in rounds of destructors.
     static ENDS: Cell<u32> = const { Cell::new(0) };
-    /// Where the thread's own stack begins and ends, from its first attachment on.
-    static STACK: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
 /// Has the calling thread detach when it ends, among its keys' destructors. Those that come later may attach it again: it detaches in
@@ -207,7 +205,7 @@ pub(super) fn attach_on_own_stack(
         stale => {
             // (libc allocates to answer that, and a handler may have interrupted an allocation.)
             let is_ending = ENDS.get() > 0;
-            let stack = if is_ending { STACK.get().0..STACK.get().1 } else { own_stack() };
+            let stack = if is_ending { stack_sys::known() } else { stack_sys::own() };
             if stack.contains(&rsp) && rsp - stack.start < LEAST_STACK {
                 return Err(CallError::TooDeep);
             }
@@ -216,7 +214,6 @@ pub(super) fn attach_on_own_stack(
             if is_ending && signal_frames_sys::may_be_above(rsp, &stack, None) {
                 return Err(CallError::SignalHandler);
             }
-            STACK.set((stack.start, stack.end));
             let state = Arc::new(new_state(stack, stale.as_deref()).map_err(CallError::memory)?);
             detach_at_the_end()?;
             thread_sys::enlist(&state);
@@ -351,27 +348,12 @@ pub(crate) fn has_room() -> Result<(), CallError> {
     let rsp = frame_address();
     let stack = match known() {
         Some(state) if state.owner.is_here() => state.stack.clone(),
-        _ if ENDS.get() > 0 => STACK.get().0..STACK.get().1,
-        _ => own_stack(),
+        _ if ENDS.get() > 0 => stack_sys::known(),
+        _ => stack_sys::own(),
     };
     match stack.contains(&rsp) && rsp - stack.start < START_STACK {
         true => Err(CallError::TooDeep),
         false => Ok(()),
-    }
-}
-
-/// The calling thread's own stack, as libc knows it; the first thread's within its limit.
-fn own_stack() -> Range<u64> {
-    // SAFETY: the attribute object is initialised by pthread_getattr_np and destroyed once.
-    unsafe {
-        let mut attributes = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
-            return 0..0;
-        }
-        let (mut low, mut size) = (ptr::null_mut(), 0);
-        libc::pthread_attr_getstack(&attributes, &mut low, &mut size);
-        libc::pthread_attr_destroy(&mut attributes);
-        low as u64..low as u64 + size as u64
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod fork_sys;
 pub(crate) mod maps;
 mod memory_file;
 mod processor;
+pub(crate) mod stack_sys;
 mod telling;
 pub(crate) mod threads_sys;
 

@@ -6,6 +6,7 @@
 //! that have returned, the verifier knows of every instruction (docs/returns.md): frames are exact, whatever the module says of itself.
 use super::registers::Registers;
 use super::stack_image::StackImage;
+use crate::host::stack_sys;
 use crate::module::Placed;
 use crate::space::Stride;
 use crate::walk::{self, Lost, Walk, end_of_walk};
@@ -185,7 +186,7 @@ impl Entered {
     /// Function and line at such an address.
     pub(crate) fn place(&self, at: u64) -> Option<SourcePlace> {
         let (image, own) = self.image_of(at)?;
-        Some(image.module.symbols().at(own))
+        Some(image.module.symbols().at(own, stack_sys::left()))
     }
 
     /// Whether a gate, not an instruction, ended the call: rip is a return address.
@@ -261,7 +262,7 @@ impl Entered {
         // Behind a call, the instruction is the one before.
         let instruction = if after_call { address.saturating_sub(1) } else { address };
         let Some((image, own)) = self.image_of(instruction) else { return Vec::new() };
-        let mut places = image.module.symbols().frames(own);
+        let mut places = image.module.symbols().frames(own, stack_sys::left());
         let start = instruction - own;
         if let Some(whole) = places.last_mut() {
             whole.offset += address - instruction;

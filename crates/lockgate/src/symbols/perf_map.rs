@@ -3,7 +3,7 @@
 //!
 //! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
-use crate::host::{PerProcess, environment, kept, tell};
+use crate::host::{PerProcess, environment, kept, stack_sys, tell};
 use lockgate_abi::window;
 use lockgate_symbols::{Symbols, printable, shown};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -26,8 +26,9 @@ pub(crate) fn list_module<'a>(base: u64, domain: &str, symbols: impl FnOnce() ->
     }
     let thunks = window::IMAGE - window::THUNKS;
     let mut text = line(base + window::THUNKS, thunks, &format!("gates [{domain}]"));
+    let room = stack_sys::left();
     for (start, length, name) in symbols().functions() {
-        text += &line(base + window::IMAGE + start, length, &format!("{} [{domain}]", shown(name)));
+        text += &line(base + window::IMAGE + start, length, &format!("{} [{domain}]", shown(name, room)));
     }
     append(&text);
 }
