@@ -503,6 +503,20 @@ fn a_restarted_domain_serves_those_that_rebind() {
     assert!(matches!(rebinding.call(5).unwrap_err(), CallError::Revoked(_)), "through every instance");
 }
 
+/// A server outlives its names after a restart, too. Red if what a restart has started is taken for what is starting still.
+#[test]
+fn a_restarted_server_outlives_its_last_name() {
+    let registry = registry();
+    let nobody = Principal::nobody();
+    let new = registry.restart("server").unwrap();
+    let increment = registry.bind::<Long>(&nobody, &Request::newest("increment")).unwrap();
+    for (name, _) in registry.names() {
+        registry.unexport(&name).unwrap();
+    }
+    assert_eq!(increment.call(1).unwrap(), 2);
+    assert_eq!(new.bind::<Long>("increment").unwrap().call(1).unwrap(), 2);
+}
+
 /// A way to call one function.
 type Call<'a> = &'a dyn Fn(i64) -> Result<i64, CallError>;
 

@@ -46,6 +46,11 @@ impl Instance {
         }
     }
 
+    /// Whatever has been started has its place now, or is gone.
+    fn end_restart(&mut self) {
+        (self.restarting, self.starting) = (Weak::new(), Weak::new());
+    }
+
     /// # Errors
     /// [`RegistryError::TooOften`], [`RegistryError::Restarting`].
     fn begin(&mut self, name: &str) -> Result<(), RegistryError> {
@@ -124,7 +129,7 @@ impl Registry {
             }
             return Err(RegistryError::Removed(name.to_owned()));
         };
-        instance.restarting = Weak::new();
+        instance.end_restart();
         let new = made?;
         instance.core = new.core().clone();
         let left = state.hand_over(&old, new.core());
@@ -144,7 +149,7 @@ struct Mark<'a> {
 impl Drop for Mark<'_> {
     fn drop(&mut self) {
         if let Some(instance) = self.registry.state().instance_of(self.name, self.old) {
-            instance.restarting = Weak::new();
+            instance.end_restart();
         }
     }
 }
@@ -165,6 +170,7 @@ impl Registry {
         let mut state = self.state();
         let instance = state.instance_of(old.name(), old.core()).ok_or_else(unknown)?;
         instance.core = new.core().clone();
+        instance.end_restart();
         let left = state.hand_over(old.core(), new.core());
         drop(state);
         crate::domain::close(old.core());
