@@ -63,6 +63,14 @@ impl Home {
             Home::Pooled(domain) => domain,
         }
     }
+
+    /// The domain, which goes back to no pool.
+    fn into_domain(self) -> Domain {
+        match self {
+            Home::Own(domain) => domain,
+            Home::Pooled(domain) => domain.into_domain(),
+        }
+    }
 }
 
 impl Handled for DomainObject {
@@ -74,7 +82,7 @@ impl Drop for DomainObject {
         let place =
             std::mem::replace(self.place.get_mut().unwrap_or_else(PoisonError::into_inner), Place::Ended);
         match place {
-            Place::Here(Home::Own(domain)) if *self.closing.get_mut() => domain.close(),
+            Place::Here(home) if *self.closing.get_mut() => home.into_domain().close(),
             _ => (),
         }
     }

@@ -567,7 +567,7 @@ lg_status lg_domain_kill(lg_domain *domain);
 lg_status lg_domain_guest_threads_fault(lg_domain *domain);
 
 /* Kills the domain, frees the handle, and releases the domains that it calls. Domains that call
- * each other keep each other alive until you close one of them. */
+ * each other keep each other alive until you close one of them. A pool's domain does not go back. */
 lg_status lg_domain_close(lg_domain *domain);
 
 /* Returns the domain to its pristine image and starts it again. Its imports are those that it was
@@ -1131,8 +1131,8 @@ lg_status lg_async_free(lg_async *call);
 lg_pool *lg_pool_new(lg_module *module, lg_options *options, size_t capacity);
 
 /* A pristine domain: one that is ready (a microsecond), or a new one. lg_domain_free() resets it
- * and gives it back to the pool if you have freed all of its functions; otherwise the domain
- * ends. */
+ * and gives it back to the pool if you have freed all of its functions; otherwise it lives as long
+ * as these, as any domain does, and does not go back. */
 lg_domain *lg_pool_take(lg_pool *pool);
 
 /* How many are ready. */

@@ -334,6 +334,17 @@ static void pools(void) {
     CHECK(lg_pool_ready(pool) == 0);
     CHECK(POINTER(int (*)(void), kept)() == 1);
     STATUS(LG_OK, lg_function_free(kept));
+    /* One that is closed ends, whatever else keeps it, and does not go back. */
+    domain = lg_pool_take(pool);
+    lg_region *region = lg_region_new(4096);
+    lg_grant *grant = lg_grant_new(domain, region, LG_READ);
+    kept = bind(domain, "count");
+    STATUS(LG_OK, lg_domain_close(domain));
+    NOTHING(LG_E_GRANT_REVOKED, lg_grant_rights(grant));
+    CHECK(lg_pool_ready(pool) == 0);
+    STATUS(LG_OK, lg_function_free(kept));
+    STATUS(LG_OK, lg_grant_free(grant));
+    STATUS(LG_OK, lg_region_free(region));
     domain = lg_pool_take(pool);
     STATUS(LG_OK, lg_pool_free(pool)); /* the domain keeps it */
     CHECK(POINTER(int (*)(void), kept = bind(domain, "count"))() == 1);
