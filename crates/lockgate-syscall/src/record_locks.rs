@@ -72,9 +72,13 @@ impl Locks {
         if all > MOST && pieces.len() > old.len() { Err(Errno::NOLCK) } else { Ok(pieces) }
     }
 
-    /// The kernel has done it.
+    /// The kernel has done it. Without locks there is no holder: the next one may hold locks that this one cannot.
     pub(super) fn set(&mut self, file: Identity, holder: Arc<Description>, pieces: Vec<Piece>) {
-        self.0.insert(file, Held { holder, pieces });
+        if pieces.is_empty() {
+            self.0.remove(&file);
+        } else {
+            self.0.insert(file, Held { holder, pieces });
+        }
     }
 
     /// The domain has no locks on the file any more. Returns who held them.
@@ -112,7 +116,8 @@ mod tests {
                         locks.set(file, Arc::clone(&holder), pieces);
                         bytes.clone().for_each(|byte| each[byte as usize] = *kind);
                     }
-                    let pieces = &locks.0[&file].pieces;
+                    let none = Vec::new();
+                    let pieces = locks.0.get(&file).map_or(&none, |held| &held.pieces);
                     let mut expected: Vec<Piece> = Vec::new();
                     for (byte, kind) in (0..).zip(each) {
                         let Some(writing) = kind else { continue };

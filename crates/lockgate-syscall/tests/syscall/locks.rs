@@ -113,6 +113,18 @@ fn bad_locks_are_refused() {
     assert_eq!(one.err(libc::SYS_fcntl, &[read_only, 1024, 0]), Errno::INVAL, "leases and the like");
 }
 
+/// What was locked by one descriptor, and is no more, does not decide what another one can lock. While it is locked, it does: the table says so.
+#[test]
+fn who_held_the_last_lock_decides_nothing() {
+    let (_host, one, _) = pair();
+    let read_only = one.open("/data/db", libc::O_RDONLY);
+    let both = one.open("/data/db", libc::O_RDWR);
+    one.ok(libc::SYS_fcntl, &[read_only, SET, flock(&one, libc::F_RDLCK, 0, 8)]);
+    assert_eq!(one.err(libc::SYS_fcntl, &[both, SET, flock(&one, libc::F_WRLCK, 8, 8)]), Errno::NOLCK);
+    one.ok(libc::SYS_fcntl, &[both, SET, flock(&one, libc::F_UNLCK, 0, 0)]);
+    one.ok(libc::SYS_fcntl, &[both, SET, flock(&one, libc::F_WRLCK, 0, 8)]);
+}
+
 /// A lock belongs to the open description, which for a granted stream is the host's: a domain neither takes locks with it, which would
 /// outlive the domain, nor drops the host's.
 #[test]
