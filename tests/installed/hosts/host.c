@@ -416,8 +416,9 @@ static void handler_jumps(int number) {
     siglongjmp(back, 1);
 }
 static void out_of_a_handler(void) {
-    timer_t timer = alarmed();
+    timer_t volatile timer;
     if (sigsetjmp(back, 1) == 0) {
+        timer = alarmed(); /* not before there is somewhere to jump to */
         inner.spin(1l << 50);
         wrong++, puts("the handler comes back");
     }
