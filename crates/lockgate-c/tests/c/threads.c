@@ -478,6 +478,11 @@ static void lost_workers(void) {
     workers = lg_workers_new(2, 4);
     CHECK(lg_call_async(apply, workers, 0, arguments, 2));
     STATUS(LG_OK, lg_workers_free(workers));
+    /* None of those calls keeps the domain. */
+    STATUS(LG_OK, lg_function_free(apply));
+    STATUS(LG_OK, lg_function_free(same));
+    STATUS(LG_OK, lg_callback_free(callback));
+    STATUS(LG_OK, lg_domain_reset(domain));
 }
 
 static int (*limited)(int);

@@ -1,6 +1,7 @@
 //! Asynchronous calls: threads that call domains for others (docs/limits.md).
-mod functions;
+mod functions_sys;
 mod handle;
+mod lent_sys;
 mod task;
 
 pub use handle::AsyncCall;
@@ -475,7 +476,7 @@ impl Domain {
         to: impl Into<Submission<'a>>,
         call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
     ) -> Result<AsyncCall<R>, CallError> {
-        spawn(self.core().clone(), to.into(), Call { work: Box::new(call), is_plain: false })
+        spawn(self.core().clone(), to.into(), Call { work: Box::new(call), owned: None })
     }
 }
 

@@ -1,4 +1,5 @@
 //! One asynchronous call: what it is at, and what comes of it.
+use super::lent_sys::Owned;
 use crate::call::thread_sys::{self, ThreadState};
 use crate::call::watch::Stopping;
 use crate::call::{AnyDomain, attachment_sys, repair_sys};
@@ -56,8 +57,15 @@ pub(super) trait Job: Send + Sync {
 /// What a call is before it begins.
 pub(super) struct Call<R> {
     pub work: Box<dyn FnOnce() -> Result<R, CallError> + Send>,
-    /// It has nothing but a function and arguments. (What code of the host's has may wait for this call's end when it goes.)
-    pub is_plain: bool,
+    /// What the work refers to, up to the call's end.
+    pub owned: Option<Owned>,
+}
+
+/// What a call holds until it ends.
+struct Holds {
+    _domain: Arc<dyn AnyDomain>,
+    /// A function, which holds its domain, too.
+    _owned: Option<Owned>,
 }
 
 /// A call with its result.
@@ -66,7 +74,7 @@ pub(super) struct Task<R> {
     name: String,
     place: Place,
     /// Until the call ends: let go of before anybody is told, who may go on to reset the domain, or to give it back to a pool.
-    domain: Mutex<Option<Arc<dyn AnyDomain>>>,
+    holds: Mutex<Option<Holds>>,
     state: Mutex<State<R>>,
     ended: Condvar,
     owner: Owner,
@@ -83,7 +91,7 @@ pub(super) struct State<R> {
 }
 
 enum Stage<R> {
-    Waiting(Call<R>),
+    Waiting(Box<dyn FnOnce() -> Result<R, CallError> + Send>),
     Running {
         thread: Arc<ThreadState>,
         stopped: Option<(Stop, Stopping)>,
@@ -141,11 +149,16 @@ impl<R> State<R> {
 
 impl<R> Task<R> {
     pub fn new(domain: Arc<dyn AnyDomain>, call: Call<R>, place: Place) -> Task<R> {
-        let state =
-            State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new(), abandoned: false };
+        let state = State {
+            stage: Stage::Waiting(call.work),
+            polling: None,
+            waiting: VecDeque::new(),
+            abandoned: false,
+        };
         let (id, name) = (domain.id(), domain.name().to_owned());
-        let (domain, state, ended) = (Mutex::new(Some(domain)), Mutex::new(state), Condvar::new());
-        Task { id, name, place, domain, state, ended, owner: Owner::this() }
+        let holds = Holds { _domain: domain, _owned: call.owned };
+        let (holds, state, ended) = (Mutex::new(Some(holds)), Mutex::new(state), Condvar::new());
+        Task { id, name, place, holds, state, ended, owner: Owner::this() }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State<R>> {
@@ -169,8 +182,8 @@ impl<R> Task<R> {
 
     /// The caller has made it [`Stage::Ending`].
     fn end(&self, result: Result<R, CallError>) {
-        let domain = locked(&self.domain).take();
-        drop(domain); // without any lock: it may be the last to hold it
+        let holds = locked(&self.holds).take();
+        drop(holds); // without any lock: it may be the last to hold the domain
         let mut state = self.state();
         state.stage = Stage::Ended(result);
         let left = if state.abandoned { state.take() } else { None };
@@ -178,14 +191,6 @@ impl<R> Task<R> {
         self.ended.notify_all();
         self.wake();
         // Code of the host's, which may end the thread: last, and while the thread still has another to go on in its place.
-        drop(left);
-    }
-
-    /// The same for one that never begins.
-    fn end_unbegun(&self, call: Call<R>, error: CallError) {
-        // (What is plain goes before the end is told: it holds the domain.)
-        let left = Some(call).filter(|call| !call.is_plain);
-        self.end(Err(error));
         drop(left);
     }
 
@@ -221,8 +226,8 @@ impl<R: Send> Job for Task<R> {
     fn run(&self) {
         let thread = attachment_sys::attach();
         let mut state = self.state();
-        let call = match std::mem::replace(&mut state.stage, Stage::Ending) {
-            Stage::Waiting(call) => call,
+        let work = match std::mem::replace(&mut state.stage, Stage::Ending) {
+            Stage::Waiting(work) => work,
             other => {
                 state.stage = other;
                 return;
@@ -232,13 +237,13 @@ impl<R: Send> Job for Task<R> {
             Ok(thread) => thread,
             Err(error) => {
                 drop(state);
-                return self.end_unbegun(call, error);
+                return self.end(Err(error)); // (and then goes what the work has of the host's, which may wait for that)
             }
         };
         // (No frame keeps the thread: a function of the host's may end it out of all of them.)
         state.stage = Stage::Running { thread, stopped: None };
         drop(state);
-        let result = catch_unwind(AssertUnwindSafe(call.work))
+        let result = catch_unwind(AssertUnwindSafe(work))
             .unwrap_or_else(|payload| Err(CallError::Panic(Panic::new(payload))));
         if self.is_inherited() {
             return; // the call has forked: whoever waits is in the parent, and so may be who has the lock
@@ -283,9 +288,8 @@ impl<R: Send> Job for Task<R> {
             waiting @ Stage::Waiting(_) => {
                 let before = std::mem::replace(waiting, Stage::Ending);
                 drop(state);
-                if let Stage::Waiting(call) = before {
-                    self.end_unbegun(call, why.error(&self.name));
-                }
+                self.end(Err(why.error(&self.name)));
+                drop(before); // last, as in `run`
             }
             Stage::Running { thread, stopped: stopped @ None } => {
                 thread.stop.store(true, Ordering::Release);

@@ -1,4 +1,5 @@
 //! Functions whose calls workers make.
+use super::lent_sys::lend;
 use super::task::Call;
 use super::{AsyncCall, Submission, spawn};
 use crate::binding::{Dynamic, Value};
@@ -9,12 +10,16 @@ use crate::memory::{Argument, Returned};
 use std::sync::Arc;
 
 /// Hands a call to workers that has nothing but a function and arguments.
-fn spawn_plain<R: Send + 'static>(
+fn spawn_plain<F: Send + Sync + 'static, R: Send + 'static>(
     domain: &Arc<dyn AnyDomain>,
     to: Submission<'_>,
-    call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
+    function: F,
+    call: impl FnOnce(&F) -> Result<R, CallError> + Send + 'static,
 ) -> Result<AsyncCall<R>, CallError> {
-    spawn(domain.clone(), to, Call { work: Box::new(call), is_plain: true })
+    let (owned, lent) = lend(function);
+    // SAFETY: the task runs this before its end, and lets go of the other half then.
+    let work = Box::new(move || call(unsafe { lent.get() }));
+    spawn(domain.clone(), to, Call { work, owned: Some(owned) })
 }
 
 impl Dynamic {
@@ -27,8 +32,8 @@ impl Dynamic {
         to: impl Into<Submission<'a>>,
         arguments: Vec<Value>,
     ) -> Result<AsyncCall<Value>, CallError> {
-        let function = self.clone();
-        spawn_plain(self.binding.serving(), to.into(), move || function.call(&arguments))
+        let call = |(function, arguments): &(Dynamic, Vec<Value>)| function.call(arguments);
+        spawn_plain(self.binding.serving(), to.into(), (self.clone(), arguments), call)
     }
 }
 
@@ -50,8 +55,8 @@ macro_rules! arity {
                 R: Send,
                 $($A: Send),*
             {
-                let function = self.clone();
-                spawn_plain(self.binding.serving(), to.into(), move || function.call($($a),*))
+                let call = move |function: &Self| function.call($($a),*);
+                spawn_plain(self.binding.serving(), to.into(), self.clone(), call)
             }
         }
     };
