@@ -1,7 +1,7 @@
 //! Forked children: nothing of their parent's domains, everything else.
 
-use crate::common::Guest;
-use crate::common::host_sys::{Uses, in_child_of, in_child_that_shares};
+use crate::common::host_sys::{Uses, at_forks, in_child_of, in_child_that_shares};
+use crate::common::{Guest, in_child};
 use lockgate::dl::{Library, Mode, Options};
 use lockgate::registry::{Allow, Export, Observer, Principal, Registry, Request, Version};
 use lockgate::{
@@ -839,4 +839,38 @@ fn programs_are_started_while_domains_end() {
     for (n, started) in (0..).zip(started) {
         assert_eq!(started.unwrap(), n + 1);
     }
+}
+
+/// A program's own handlers of forks run while the library keeps others from forking, if they were there before the library's: they may use
+/// it all the same. Red (without an end) if a thread that forks takes the lock that it has.
+#[test]
+fn handlers_of_forks_may_use_the_library() {
+    let output = in_child("forks::child_with_handlers_of_its_own");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("asked 3 times"), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by handlers_of_forks_may_use_the_library"]
+fn child_with_handlers_of_its_own() {
+    static DOMAIN: std::sync::OnceLock<Domain> = std::sync::OnceLock::new();
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn ask() {
+        let Some(domain) = DOMAIN.get() else { return };
+        let next = domain.bind::<Nullary>("next").map(|next| next.call());
+        // A child has none of its parent's.
+        let forked = matches!(next, Err(BindError::Forked(_)) | Ok(Err(CallError::Forked)));
+        assert!(forked || matches!(next, Ok(Ok(_))), "{next:?}");
+        assert!(Domain::new(&module(), patient()).is_ok());
+        ASKED.fetch_add(1, Ordering::SeqCst);
+    }
+    crate::common::host_sys::end_in(60);
+    at_forks(ask);
+    let _ = DOMAIN.set(domain(patient()));
+    ask();
+    in_child_of(false, || match ASKED.load(Ordering::SeqCst) {
+        3 => Ok(()),
+        asked => Err(format!("asked {asked} times")),
+    })
+    .unwrap();
+    println!("asked {} times", ASKED.load(Ordering::SeqCst));
 }

@@ -1,18 +1,29 @@
 //! Checks and set-up of the process (rules R4, R11), and what becomes of domains after a fork.
 use super::{block_sys, gate_sys, kernel_signals_sys, mask_sys, signals_sys, thread_sys};
-use crate::host::{HostError, PerProcess, still, watch_forks};
+use crate::host::{HostError, PerProcess, locked, still, watch_forks};
 use crate::space;
 use crate::symbols::{self, ProcessFacts};
-use std::sync::OnceLock;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-static PREPARED: PerProcess<OnceLock<Result<(), HostError>>> = PerProcess::new(OnceLock::new);
+/// Whether the process is ready, and whose turn it is to make it so.
+static PREPARED: PerProcess<(AtomicBool, Mutex<()>)> = PerProcess::new(Default::default);
 
-/// Makes the process ready for domains; the same answer every time.
+/// Makes the process ready for domains, once. What is missing may be there when it is next asked for.
 ///
 /// # Errors
 /// [`HostError`] says what is missing.
 pub(crate) fn prepare() -> Result<(), HostError> {
-    PREPARED.get_or_init(check).clone()
+    let (ready, turn) = PREPARED.get();
+    if ready.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let _turn = locked(turn);
+    if !ready.load(Ordering::Acquire) {
+        check()?;
+        ready.store(true, Ordering::Release);
+    }
+    Ok(())
 }
 
 fn check() -> Result<(), HostError> {

@@ -220,16 +220,27 @@ extern "C" fn before() {
     if DEPTH.try_with(Cell::get) == Ok(0) {
         let guard = STILL.get().write().unwrap_or_else(PoisonError::into_inner);
         FORKING.set(Some(ManuallyDrop::new(guard)));
+        // And so would it if the host's own handlers, of which some run in between, use the library.
+        DEPTH.set(1);
     }
 }
 
+/// What the calling thread has held since [`before`].
+fn forked() -> Option<ManuallyDrop<RwLockWriteGuard<'static, ()>>> {
+    let guard = FORKING.take();
+    if guard.is_some() {
+        DEPTH.set(DEPTH.get().saturating_sub(1));
+    }
+    guard
+}
+
 extern "C" fn in_parent() {
-    drop(FORKING.take().map(ManuallyDrop::into_inner));
+    drop(forked().map(ManuallyDrop::into_inner));
 }
 
 extern "C" fn in_child() {
     // The child's lock is another one.
-    FORKING.take();
+    forked();
     // The kernel has emptied the page. What an earlier handler of the host's has made here since is this process's own.
     process();
 }

@@ -3,10 +3,10 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-/// Sets the personality READ_IMPLIES_EXEC for this process.
-pub fn make_data_executable() {
+/// Sets the personality READ_IMPLIES_EXEC for this process, or takes it back.
+pub fn make_data_executable(executable: bool) {
     // SAFETY: changes what later mappings may do, nothing that exists.
-    unsafe { libc::personality(0x0040_0000) };
+    unsafe { libc::personality(if executable { 0x0040_0000 } else { 0 }) };
 }
 
 thread_local! {
@@ -719,6 +719,18 @@ pub fn unwinder_knows(address: u64) -> bool {
     let mut bases = [0; 3];
     // SAFETY: looks an address up.
     unsafe { !_Unwind_Find_FDE(address as *const u8, &mut bases).is_null() }
+}
+
+/// Ends the process if it has not ended in so many seconds.
+pub fn end_in(seconds: u32) {
+    // SAFETY: no handler of ours.
+    unsafe { libc::alarm(seconds) };
+}
+
+/// Has fork(3) call `what` before it, and after it in the parent and in the child.
+pub fn at_forks(what: extern "C" fn()) {
+    // SAFETY: a function of the program's, which stays.
+    assert_eq!(unsafe { libc::pthread_atfork(Some(what), Some(what), Some(what)) }, 0);
 }
 
 /// Runs `work` in a child of `fork`, or of the plain system call, which no handler hears of. What is wrong, if it is not done within 60
