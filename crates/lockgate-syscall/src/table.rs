@@ -221,7 +221,7 @@ pub const TABLE: &[Entry] = table! {
     441 epoll_pwait2        Granted  epoll::epoll_pwait2;
 };
 
-/// True of calls that hold nothing a jump out of them would lose: they take no lock, allocate nothing, change no books, and wait for nobody.
+/// True of calls that hold nothing a jump out of them would lose: they take no lock, allocate nothing, change no books, and wait for nothing.
 /// Handlers of the host's may interrupt them, so that they cost no system call of the host's more. Such a handler may end the thread: they
 /// have nothing to drop, either.
 pub fn is_plain(number: u64, arguments: [u64; 6]) -> bool {

@@ -19,7 +19,7 @@ impl Core {
         let wanted = (stack.end - stack.start).next_multiple_of(PAGE).max(context::MIN_SIZE);
         // The header at the top is part of the slot.
         let size = (wanted + PAGE).min(stack::MAX_SIZE);
-        // Whoever gives a slot to somebody holds this.
+        // A thread holds this while it gives a slot away.
         let slots = self.slots();
         self.contexts().drop_overlaid(&stack);
         let is_threads = |slot: usize| slot == 0 || slots.owners.get(slot).is_some_and(Option::is_some);
@@ -38,7 +38,7 @@ impl Core {
         self.contexts().drop_lost_of(|home| owner(home).is_some_and(thread_sys::is_idle));
     }
 
-    /// A slot for a context that is mapped and nobody's: from the last one down, since threads get theirs from the first one up.
+    /// A slot for a context that is mapped and free: from the last one down, since threads get theirs from the first one up.
     fn context_slot(&self, is_threads: impl Fn(usize) -> bool, size: u64) -> Result<usize, Errno> {
         let find = |matches: &dyn Fn(u64) -> bool| {
             self.contexts().last_free(|slot, mapped| !is_threads(slot) && matches(mapped))

@@ -1,4 +1,4 @@
-//! A domain: [`Instance`], which is all that calls read of it, and everything else that lives as long as somebody may call it.
+//! A domain: [`Instance`], which is all that calls read of it, and everything else that lives as long as it may be called.
 use super::guest_threads_sys::GuestThreads;
 use super::images::Joined;
 use super::limits::Usage;
@@ -500,7 +500,7 @@ impl Core {
         }
     }
 
-    /// Takes the domain out of every thread's slot table. Nobody is inside: nor is anybody to be told to leave.
+    /// Takes the domain out of every thread's slot table. No thread is inside: none is to be told to leave.
     fn leave_all(&self) {
         watch::forget_kill(self.base());
         for thread in locked(&THREADS).iter() {

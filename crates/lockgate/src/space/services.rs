@@ -94,7 +94,7 @@ struct Books {
     /// Not in `ranges`: the domain gave it back, and it stays mapped for the next request. Writable, with old contents; counts against the
     /// limit, but gives way to what the domain asks for.
     kept: Ranges,
-    /// What the module could not write when a memo was made, of which nobody has a copy; and whether it has asked for a change of that since:
+    /// What the module could not write when a memo was made, of which there is no copy; and whether it has asked for a change of that since:
     /// it may have written it meanwhile, although it has the same rights again.
     constant: Ranges,
     constant_touched: bool,
@@ -319,7 +319,7 @@ impl Services {
         Ok(start)
     }
 
-    /// The copy of a file is in its place, [`Backing::Copy`]: it gets the rights that the books have for it, whoever has changed them
+    /// The copy of a file is in its place, [`Backing::Copy`]: it gets the rights that the books have for it, whichever thread has changed them
     /// meanwhile.
     ///
     /// # Errors
@@ -374,7 +374,7 @@ impl Services {
     /// Lets the contents go; `lazily`, if they are worth it.
     ///
     /// # Errors
-    /// `EINVAL` for what holds the copy of a file: nobody knows any more what the file has.
+    /// `EINVAL` for what holds the copy of a file: what the file has now is unknown.
     pub fn discard(&self, stride: &Stride, at: u64, length: u64, lazily: bool) -> Result<(), Errno> {
         let mut books = self.books();
         if length == 0 {
@@ -423,7 +423,7 @@ impl Services {
             self.place(&mut books, stride, tail, rights, Backing::Anonymous)?;
             return Ok(at);
         }
-        // What nobody can read cannot be copied.
+        // What cannot be read cannot be copied.
         if !may_move || rights == Protection::None {
             return Err(Errno::NOMEM);
         }
@@ -687,7 +687,7 @@ impl Books {
             .collect();
         let seams = borders.into_iter().filter(|at| area.contains(at) && !known.contains(at));
         self.seams = seams.collect();
-        // Whoever makes many does not gain by it that the kernel is asked each time.
+        // A domain that makes many does not gain by it that the kernel is asked each time.
         self.budget = if self.mappings(&self.ranges, 0) > self.most / 4 * 3 { BUDGET } else { 0 };
     }
 
@@ -880,7 +880,7 @@ mod tests {
         let around = |page| services.protect(&stride, split + 2 * page * PAGE, PAGE, Protection::ReadWrite);
         (1..cuts).for_each(|page| around(page).expect("fewer pieces"));
         assert_eq!(copy(), Ok(at + PAGE));
-        stride.write(at + PAGE, &[8; PAGE as usize]).expect("whoever makes it writes");
+        stride.write(at + PAGE, &[8; PAGE as usize]).expect("its maker writes");
         services.copied(&stride, at + PAGE, PAGE).expect("the kernel's consent");
         assert_eq!(stride.write(at + PAGE, &[9]), Err(Errno::FAULT));
         // Its contents do not go, and it does not grow by zeros.
