@@ -58,6 +58,7 @@ pub const TABLE: &[Entry] = table! {
     23  select              Granted  select::select;
     24  sched_yield         Own      thread::sched_yield;
     25  mremap              Own      mmap::mremap;
+    26  msync               Own      mmap::msync;
     28  madvise             Own      mmap::madvise;
     32  dup                 Granted  dup::dup;
     33  dup2                Granted  dup::dup2;

@@ -239,6 +239,13 @@ impl Memory for Window {
         Ok(())
     }
 
+    fn sync(&self, at: u64, length: u64, _wait: bool) -> Result<(), Errno> {
+        let state = self.state.lock().unwrap();
+        let range = state.range(at, length)?;
+        let mut pages = state.pages[range.start / PAGE as usize..range.end / PAGE as usize].iter();
+        if pages.all(Option::is_some) { Ok(()) } else { Err(Errno::NOMEM) }
+    }
+
     fn usage(&self) -> (u64, u64) {
         (64 << 20, 1 << 20)
     }

@@ -394,6 +394,25 @@ impl Services {
         Ok(())
     }
 
+    /// Looks whether all is mapped; with `wait`, waits until what was written to shared files is on the disk.
+    ///
+    /// # Errors
+    /// `ENOMEM` for what is not mapped, which is found before anything is written; the kernel's.
+    pub fn sync(&self, stride: &Stride, at: u64, length: u64, wait: bool) -> Result<(), Errno> {
+        let range = self.range(at, self.whole_pages(length)?)?;
+        let books = self.books();
+        if books.ranges.mapped(range.clone()) != range.end - range.start {
+            return Err(Errno::NOMEM);
+        }
+        let files: Vec<_> = books.shared.pieces(range).map(|(file, _)| file).collect();
+        // The disk takes its time, and other threads map meanwhile. What they put there instead is the domain's as well.
+        drop(books);
+        match wait {
+            true => files.into_iter().try_for_each(|file| stride.sync(file.start, file.end - file.start)),
+            false => Ok(()),
+        }
+    }
+
     /// Resizes a mapping; returns its window offset. Where it has to move its pages are copied, while `go_on` lets it: the kernel's own
     /// way to move them empties the new place first and can then fail.
     ///

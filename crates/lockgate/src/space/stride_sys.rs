@@ -305,6 +305,15 @@ impl Stride {
         }
     }
 
+    /// Waits until what was written to a shared file here is on the disk.
+    ///
+    /// # Errors
+    /// The kernel's; `ENOMEM` if another thread has unmapped it meanwhile.
+    pub fn sync(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        // SAFETY: changes nothing that a program can see.
+        unsafe { mm::msync(self.address(offset, length), length as usize, mm::MsyncFlags::SYNC) }
+    }
+
     /// Copies `[from, from + length)` to `to`; the two do not overlap.
     ///
     /// # Errors
