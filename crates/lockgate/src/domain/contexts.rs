@@ -1,5 +1,6 @@
 //! The stacks of contexts: slots of the domain's that threads do not have. What is known of contexts is in `call/contexts.rs`.
-use super::core::{Core, Slots};
+use super::core::Core;
+use super::slots::Slots;
 use crate::call::thread_sys;
 use lockgate_abi::{PAGE, context, stack, window};
 use rustix::io::Errno;

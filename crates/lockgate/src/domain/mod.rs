@@ -12,6 +12,7 @@ mod place_sys;
 mod program;
 mod reclamation;
 mod rest;
+mod slots;
 mod snapshot;
 mod start;
 

@@ -9,8 +9,9 @@
 //! the slot; or if no thread has one. (Where the thread's next call would start does not tell by itself: while a domain's code runs it is the place
 //! where that began, and a handler of the host's that has interrupted the code gets here.) Other threads' domains are left alone: they may be
 //! entering at this moment.
-use super::core::{Core, Slots};
+use super::core::Core;
 use super::place_sys::next_call;
+use super::slots::Slots;
 use crate::call::thread_sys;
 use crate::host::{Once, Owner, PerProcess, locked};
 use crate::space::Stride;
