@@ -62,7 +62,7 @@ struct State {
     /// Rights of copies that are being made.
     copies: BTreeMap<u64, Protection>,
     next_argument: u64,
-    /// What the call in progress has read so far, if somebody watches.
+    /// What the call in progress has read so far, if a test watches.
     fetched: Option<Vec<Range<u64>>>,
 }
 
