@@ -67,7 +67,7 @@ python: build ## the Python package, optimised, in the virtual environment build
 	@scripts/setup.sh python
 	PYTHON="$(PYTHON)" scripts/python.sh build/python release
 
-# Crates that no other project uses: nobody reads their documentation but in their sources. (tests/hygiene compares the list with the manifests.)
+# Crates that no other project uses: their documentation is read in their sources only. (tests/hygiene compares the list with the manifests.)
 UNPUBLISHED = attacks hygiene installed lanes lockgate-bench lockgate-corpus lockgate-demo lockgate-evidence lockgate-example lockgate-fuzz \
 	lockgate-postgres lockgate-python lockgate-rewrite-tests lockgate-tests models mutants site support sweep
 

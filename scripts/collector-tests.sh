@@ -87,7 +87,7 @@ runs() {
     echo "  same: $program ($times runs${3:+, $3})"
 }
 
-# With signals that are sent again if nobody answers, and without, where one that is lost is waited for for ever; with several threads that mark.
+# With signals that are sent again if no thread answers, and without, where one that is lost is waited for for ever; with several threads that mark.
 test_gctest() {
     program gctest test.c plain
     runs gctest "$runs"

@@ -126,7 +126,7 @@ export CARGO_TARGET_DIR=$root/target
 host=x86_64-unknown-linux-gnu
 rustup run nightly cargo build --release --locked --target $host --manifest-path fuzz/Cargo.toml --config fuzz/instrumented.toml
 
-# What is run stays what it is, and what its lines say, while somebody goes on working on the sources.
+# What is run stays what it is, and what its lines say, while the sources are worked on.
 programs=$(mktemp -d "$root/programs.XXXXXX")
 trap 'rm -rf "$programs"' EXIT
 trap 'exit 130' INT TERM

@@ -27,7 +27,7 @@ compiler="$lockgate cc"
 children=
 stop() { for child in $children; do kill "$child" 2>/dev/null || true; done; }
 
-# fetched FOLDER PATH SUM: unpacks an archive of Debian's, and goes there. Times stay: nobody makes configure scripts anew.
+# fetched FOLDER PATH SUM: unpacks an archive of Debian's, and goes there. Times stay: configure scripts are not made anew.
 fetched() {
     archive=${2##*/}
     if [ ! -d "$root/$1" ]; then
@@ -59,7 +59,7 @@ serves() {
     server=$!
     children="$children $server"
     for _ in $(seq 100); do
-        # (7: nobody accepts the connection.)
+        # (7: no server accepts the connection.)
         status=0
         curl -s -o /dev/null --max-time 1 "telnet://127.0.0.1:$port" </dev/null || status=$?
         [ "$status" -ne 7 ] && return

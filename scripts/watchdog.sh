@@ -5,7 +5,7 @@
 limit=${HANG:-900}
 program=$$
 
-# When a process began, as long as it runs: its number may be another's by now, and a zombie waits for whoever reads our output first.
+# When a process began, as long as it runs: its number may be another's by now, and a zombie waits for the reader of our output first.
 began() { sed 's/.*) //; /^[ZX]/d' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
 born=$(began $program)
 
@@ -62,6 +62,6 @@ watch() {
     kill -KILL $family 2>/dev/null
 }
 
-# The watch is nobody's child, and the program is this process: it has the terminal, its signals and its status as without.
+# The watch is no child of ours, and the program is this process: it has the terminal, its signals and its status as without.
 (watch "$@" &)
 exec "$@"

@@ -127,7 +127,7 @@ void domain_give_up(Domain *domain) {
             *at = domain->next;
             break;
         }
-    /* Whoever has made something of it looks again. */
+    /* Code that has made something of it looks again. */
     modules_generation++;
     if (domain->calls == 0) {
         end(domain);
@@ -214,7 +214,7 @@ static void on_cpu_limit(int value, void *unused) {
 
 static planner_hook_type next_planner = NULL;
 
-/* Each parallel worker is a process, which has begun with nothing used, and ends with the statement: nobody adds up what they use. So statements under
+/* Each parallel worker is a process, which has begun with nothing used, and ends with the statement: what they use is not added up. So statements under
  * a CPU time limit have none. */
 static PlannedStmt *plan(Query *query, const char *text, int options, ParamListInfo parameters) {
     if (cpu_limit)

@@ -75,7 +75,7 @@ void ending_of_call(Call *call, const Procedure *procedure) {
                 errmsg("canceling statement: function %s of module %s was stopped", procedure->target.function, procedure->target.module));
     }
     char *where = place(fault);
-    /* (Nobody can reset a domain in SQL, as the library's own words would have it.) */
+    /* (SQL has no way to reset a domain, as the library's own words would have it.) */
     bool is_spent = code == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
     ereport(ERROR, errcode(code),
             errmsg("function %s of module %s failed: %s", procedure->target.function, procedure->target.module,

@@ -11,7 +11,7 @@
 /* What a module says, or the library of it, as text that may be shown and kept: a copy, with '?' for what is none in the database's encoding. */
 char *readable(const char *words);
 
-/* A name that somebody has given, short and without what a terminal obeys: a copy. */
+/* A name that a user has given, short and without what a terminal obeys: a copy. */
 char *shown(const char *name);
 
 /* Ends the statement for a call of the procedure that has failed, and gives its domain up if that may be damaged. */

@@ -46,7 +46,7 @@ static void on_signal(int number) {
     for (int i = 0; i < lengthof(signals); i++)
         if (signals[i] == number)
             pass_on(&listeners[i], number);
-    /* Even if it is to be held off just now: a function may begin before anybody looks again, and then the domain asks. */
+    /* Even if it is to be held off just now: a function may begin before the server looks again, and then the domain asks. */
     if (QueryCancelPending || ProcDiePending || HAS_TRANSACTION_TIMED_OUT)
         lg_interrupt();
 }
@@ -60,7 +60,7 @@ static void add(Listener *listener, void (*handler)(int)) {
     /* (A handler that jumped out of a signal has left this as it was.) */
     listener->depth = 0;
     if (!listener->own || listener->own == handler) {
-        /* The server's own leads to nobody. */
+        /* There is no handler behind the server's own. */
         listener->own = handler;
         listener->count = 0;
         return;

@@ -84,7 +84,7 @@ static Relation open_table(LOCKMODE mode) {
     return table;
 }
 
-/* Somebody has changed a table, or (0) perhaps all of them: the modules', or a row type that a function takes. */
+/* A session has changed a table, or (0) perhaps all of them: the modules', or a row type that a function takes. */
 static void on_relation(Datum unused, Oid table) {
     modules_generation++;
 }
@@ -160,7 +160,7 @@ void module_lock(const char *name) {
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple row = systable_getnext(scan);
-    /* (By the role that would hold the lock, not by the function's owner: anybody can have functions of others looked at.) */
+    /* (By the role that would hold the lock, not by the function's owner: any role can have functions of others looked at.) */
     bool keeps = HeapTupleIsValid(row) && has_privs_of_role(GetUserId(), DatumGetObjectId(column(row, table, OWNER)));
     systable_endscan(scan);
     if (keeps)
@@ -309,7 +309,7 @@ static Fit fit_of(HeapTuple row, lg_module *module) {
 /* Functions in language lgc of a module that do not fit the one that takes its place, or, if none does, any; one a line, "" if there are none. */
 typedef struct Users {
     StringInfoData owners;  /* of roles that may act for the module's owner: they keep it */
-    StringInfoData others;  /* of others, some of them: they fail from then on, as anybody can make them */
+    StringInfoData others;  /* of others, some of them: they fail from then on, as any role can make them */
     int count;              /* of others */
 } Users;
 
@@ -329,7 +329,7 @@ static void look_at_user(Users *users, HeapTuple row, Datum source, const char *
     if (!target_read(source, &target, &words) || strcmp(target.module, name) != 0)
         return;
     bool keeps = has_privs_of_role(function->proowner, owner);
-    /* (Of others' functions the name alone is looked at: anybody can make them, and the types that they take.) */
+    /* (Of others' functions the name alone is looked at: any role can make them, and the types that they take.) */
     if (unless_fits && (keeps ? fit_of(row, unless_fits) != FITS_NOT : target_exists(&target, unless_fits)))
         return;
     add_user(users, keeps, function->oid);

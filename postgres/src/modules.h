@@ -35,7 +35,7 @@ lg_module *module_open(const char *name, const ModuleHash *hash);
 void modules_take_descriptor(const lg_module *except);
 
 /* Keeps the module from being dropped or replaced until the transaction ends, if the current role may act for its owner: whose functions keep no
- * module (lockgate_drop_module), keeps nobody waiting either. */
+ * module (lockgate_drop_module), keeps no session waiting either. */
 void module_lock(const char *name);
 
 #endif

@@ -2,7 +2,7 @@
 
 #define AT(member) (offsetof(Registers, member) / 8)
 
-/* Functions of C that take all registers, whatever they make of them: whoever takes fewer does not look at the others. What is on the stack comes
+/* Functions of C that take all registers, whatever they make of them: a function that takes fewer does not look at the others. What is on the stack comes
  * first in, so that it is where a function that takes less of it expects it. */
 #define SOME_INTEGERS uint64, uint64, uint64, uint64, uint64, uint64
 #define SOME_REALS double, double, double, double, double, double, double, double

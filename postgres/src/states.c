@@ -157,7 +157,7 @@ Oid state_oid(void) {
     return oid;
 }
 
-/* Anybody can have values of this type in a table, so that there are words for them, or dumps of the database would fail: the same for all, which
+/* Any role can have values of this type in a table, so that there are words for them, or dumps of the database would fail: the same for all, which
  * mean a null pointer when they are read. */
 #define ANY_STATE "(state)"
 

@@ -135,7 +135,7 @@ static HeapTuple changed(const TriggerRows *rows, HeapTuple tuple, const void *r
 Datum trigger_take(FunctionCallInfo call, const TriggerRows *rows, const void *row, Domain *domain) {
     TriggerData *data = (TriggerData *)call->context;
     call->isnull = false;
-    /* Nobody looks at it otherwise. */
+    /* It is not looked at otherwise. */
     if (!TRIGGER_FIRED_FOR_ROW(data->tg_event) || TRIGGER_FIRED_AFTER(data->tg_event) || !row)
         return PointerGetDatum(NULL);
     if (TRIGGER_FIRED_BY_DELETE(data->tg_event))

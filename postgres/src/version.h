@@ -8,7 +8,7 @@
 #error "lockgate needs PostgreSQL 14 or later"
 #endif
 
-/* Settings of a prefix that nobody defines are refused. */
+/* Settings of a prefix without a definition are refused. */
 #if PG_VERSION_NUM < 150000
 #define MarkGUCPrefixReserved EmitWarningsOnPlaceholders
 #endif

@@ -102,7 +102,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if self.runs() {
-            // Nobody is left to be told of an error.
+            // No process is left to be told of an error.
             let _ = kill_process_group(self.group, Signal::KILL);
             let _ = wait(self.group);
         }
@@ -113,7 +113,7 @@ impl Drop for Running {
 fn wait(id: Pid) -> std::io::Result<(ExitStatus, f64)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: both pointers are valid for writes of their types; `id` is a child that nobody else waits for.
+    // SAFETY: both pointers are valid for writes of their types; `id` is a child that no other code waits for.
     let waited = unsafe { libc::wait4(id.as_raw_pid(), &raw mut status, 0, usage.as_mut_ptr()) };
     if waited < 0 {
         return Err(std::io::Error::last_os_error());

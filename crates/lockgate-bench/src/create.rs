@@ -15,7 +15,7 @@ use std::time::Instant;
 const ROUNDS: usize = 1000;
 /// Idle domains that are weighed.
 const IDLE: usize = 1024;
-/// Nobody needs more domains than this at once; what fits in 47 bits of address space is not far beyond.
+/// No host needs more domains than this at once; what fits in 47 bits of address space is not far beyond.
 const ENOUGH: usize = 16_000;
 /// A quick run makes these, and does not say how many there can be.
 const QUICK: usize = 2_000;

@@ -34,7 +34,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // The old set was valid a moment ago; if a CPU has gone since, staying pinned harms nobody.
+        // The old set was valid a moment ago; if a CPU has gone since, staying pinned does no harm.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

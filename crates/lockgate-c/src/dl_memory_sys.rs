@@ -27,7 +27,7 @@ pub extern "C" fn lg_free(handle: *mut c_void, at: *mut c_void) -> c_int {
 /// Copies out of a library's memory.
 ///
 /// # Safety
-/// `to` leads to `size` bytes of the program's, which nobody else uses meanwhile.
+/// `to` leads to `size` bytes of the program's, which no other thread uses meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_peek(
     handle: *mut c_void,
@@ -95,7 +95,7 @@ unsafe fn service(
 /// Exposes shared pages of the program's to a library.
 ///
 /// # Safety
-/// The library will read them, and write them if it may, at any time; nobody unmaps them before this returns.
+/// The library will read them, and write them if it may, at any time; the program does not unmap them before this returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_expose(
     handle: *mut c_void,

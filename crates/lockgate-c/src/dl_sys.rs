@@ -193,7 +193,7 @@ pub unsafe extern "C" fn lg_dlfunc(
 }
 
 fn code(pointer: *const ()) -> Option<Code> {
-    // SAFETY: a function of C; whoever calls it casts it to its type.
+    // SAFETY: a function of C; the caller casts it to its type.
     unsafe { std::mem::transmute::<*const (), Option<Code>>(pointer) }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn dl_value<R>(failed: R, body: impl FnOnce() -> Result<R, Failure>) 
     failed
 }
 
-/// The message of the thread's last failure, if nobody has asked for it.
+/// The message of the thread's last failure, if the program has not asked for it.
 pub(crate) fn take() -> *const c_char {
     let Some(mut text) = TEXT.take() else { return std::ptr::null() };
     let pending = text.pending.take().map(|pending| {

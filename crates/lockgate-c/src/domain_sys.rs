@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 
 /// What `lg_domain` stands for.
 pub struct DomainObject {
-    /// Only a reset changes it, and holds the lock for moments, in which nobody else's code runs.
+    /// Only a reset changes it, and holds the lock for moments, in which no other code runs.
     place: RwLock<Place>,
     name: CString,
     /// It ends with the handle.
@@ -28,7 +28,7 @@ pub struct DomainObject {
 /// Where the domain is.
 enum Place {
     Here(Home),
-    /// A thread resets it, and has it. Nobody else reaches it but to kill it.
+    /// A thread resets it, and has it. Other threads reach it only to kill it.
     Resetting(Resetting),
     /// It could not be started again.
     Ended,
@@ -39,7 +39,7 @@ enum Place {
 struct Resetting {
     /// It, from when its constructors run.
     starting: Option<Kept>,
-    /// Somebody has ended it meanwhile.
+    /// Another thread has ended it meanwhile.
     killed: AtomicBool,
 }
 
@@ -206,7 +206,7 @@ impl DomainObject {
                 if resetting.killed.load(Ordering::Acquire) {
                     home.domain().kill();
                 }
-                // Before somebody else resets it.
+                // Before another thread resets it.
                 drop(resetting);
             }
             _ => {

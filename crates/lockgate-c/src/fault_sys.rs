@@ -32,7 +32,7 @@ pub(crate) struct FaultReport {
     c: CFault,
     _texts: Vec<CString>,
     fault: Box<Fault>,
-    /// Made when somebody asks.
+    /// Made when the program asks.
     backtrace: OnceCell<CString>,
 }
 

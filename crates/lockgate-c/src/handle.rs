@@ -110,7 +110,7 @@ impl<T: Handled> Handle<T> {
         object.downcast().map_err(|_| Self::wrong())
     }
 
-    /// The object; the handle is no handle any more. Whoever is using the object goes on.
+    /// The object; the handle is no handle any more. Threads that are using the object go on.
     ///
     /// # Errors
     /// [`Status::Handle`].
@@ -216,7 +216,7 @@ mod tests {
         assert!(message(apple.get()).contains("was freed"));
         assert!(message(apple.take()).contains("was freed"));
         let next: Vec<_> = (0..100).map(|number| Handle::new(Apple(number))).collect();
-        assert!(message(apple.get()).contains("was freed"), "whoever has the place now");
+        assert!(message(apple.get()).contains("was freed"), "whatever has the place now");
         for handle in next {
             assert_ne!(handle.bits, apple.bits);
             assert!(handle.take().is_ok());

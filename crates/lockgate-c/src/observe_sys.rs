@@ -38,7 +38,7 @@ pub struct ObservedObject {
     _texts: Vec<CString>,
 }
 
-// SAFETY: the pointers lead to what the object itself keeps, and nobody changes it.
+// SAFETY: the pointers lead to what the object itself keeps, and nothing changes it.
 unsafe impl Send for ObservedObject {}
 // SAFETY: as above.
 unsafe impl Sync for ObservedObject {}

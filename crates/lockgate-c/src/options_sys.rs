@@ -61,7 +61,7 @@ impl Handle<OptionsObject> {
 }
 
 /// New options: the defaults. What stands for none is `NULL`, which is the defaults as well and limits nothing: so this is what is
-/// returned if they cannot be made, and whoever uses it finds out.
+/// returned if they cannot be made, and the function that uses it finds out.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_new() -> Handle<OptionsObject> {
     value(Handle::REFUSED, || Ok(Handle::new(OptionsObject::default())))

@@ -58,7 +58,7 @@ impl GrantObject {
         }
     }
 
-    /// What `body` makes of the grant. Nobody revokes it meanwhile.
+    /// What `body` makes of the grant. No other thread revokes it meanwhile.
     fn with<R>(&self, body: impl FnOnce(&Grant) -> Result<R, Failure>) -> Result<R, Failure> {
         let _still = lockgate::still();
         let grant = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ pub extern "C" fn lg_region_from_file(
 /// Memory of the host's that is mapped already.
 ///
 /// # Safety
-/// Nobody unmaps the memory before this returns.
+/// The program does not unmap the memory before this returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_region_from_host(
     at: *mut c_void,

@@ -53,7 +53,7 @@ pub extern "C" fn lg_export_policy(export: Handle<ExportObject>, word: u32) -> i
     export.change(|export| Ok(export.policy(policy(word, Policy::MUTUAL_TRUST)?)))
 }
 
-/// Whoever asks may bind it.
+/// Any principal may bind it.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_export_allow_everyone(export: Handle<ExportObject>) -> i32 {
     export.change(|export| Ok(export.allow(Allow::Everyone)))

@@ -77,7 +77,7 @@ pub(crate) unsafe fn slice<'a, T>(at: *const T, count: usize, what: &str) -> Res
 /// As [`slice()`], to be written.
 ///
 /// # Safety
-/// As there; nobody else uses the values meanwhile.
+/// As there; no other thread uses the values meanwhile.
 pub(crate) unsafe fn slice_mut<'a, T>(at: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Failure> {
     match is_any(at, count, what)? {
         false => Ok(&mut []),
@@ -132,6 +132,6 @@ pub(crate) fn borrow<'a>(descriptor: c_int) -> Result<BorrowedFd<'a>, Failure> {
     if descriptor < 0 {
         return Err(Failure::argument(format!("{descriptor} is no descriptor")));
     }
-    // SAFETY: whoever uses it asks the kernel, which finds out whether it is open.
+    // SAFETY: each use asks the kernel, which finds out whether it is open.
     Ok(unsafe { BorrowedFd::borrow_raw(descriptor) })
 }

@@ -1,6 +1,6 @@
 //! The `lockgate` program: one file per command under `cmd/`.
 #![deny(unsafe_code)]
-// They panic where nobody can be told (`output::tell`, `output::print`).
+// They panic where the stream is closed or full (`output::tell`, `output::print`).
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 mod cmd;
 

@@ -415,6 +415,8 @@ fn programs_have_what_the_file_gives_them_and_nothing_else() {
             "placed",
             "arguments = ['folder']\ndirectories = ['/a=run', '/b=.:ro']\nworking_directory = '/b/run'",
         ),
+        ("unnamed", "arguments = ['name']"),
+        ("named", "arguments = ['name']\nargv0 = 'another name'"),
         ("mask", "arguments = ['mask']"),
         ("masked", "arguments = ['mask']\numask = '027'"),
     ]);
@@ -425,14 +427,16 @@ fn programs_have_what_the_file_gives_them_and_nothing_else() {
     let out = text(&up.wait_with_output().unwrap().stdout);
     let here = site.0.path().canonicalize().unwrap();
     for line in [
-        &format!("pid    | {pid}"),
-        "given  | from the file",
-        "passed | from outside",
-        "empty  | none",
-        &format!("folder | {}", here.display()),
-        "placed | /b/run",
-        "mask   | 022",
-        "masked | 027",
+        &format!("pid     | {pid}"),
+        "given   | from the file",
+        "passed  | from outside",
+        "empty   | none",
+        &format!("folder  | {}", here.display()),
+        "placed  | /b/run",
+        "unnamed | service.lg",
+        "named   | another name",
+        "mask    | 022",
+        "masked  | 027",
     ] {
         assert!(out.lines().any(|said| said == line), "{line:?} is not in {out}");
     }
@@ -769,6 +773,7 @@ fn mistakes_are_told_with_their_lines() {
             "working_directory /nowhere: no granted directory has this name",
         ),
         ("@umask = '1000'", 3, "umask: \"1000\": it must be an octal number between 0 and 777"),
+        ("@argv0 = 3", 3, "argv0: an integer instead of a string"),
         ("@umask = 22", 3, "umask: an integer instead of a string"),
         ("@listen = ['127.0.0.1']", 3, "listen: cannot grant the address"),
         ("@listen = '127.0.0.1:1'", 3, "listen: a string instead of a list of strings"),

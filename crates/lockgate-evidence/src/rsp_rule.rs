@@ -63,7 +63,7 @@ enum Step {
     Label,
     /// `int3`, behind which a handler goes on.
     Int3,
-    /// `ud2`, behind which nobody goes on.
+    /// `ud2`, behind which no handler goes on.
     Ud2,
     Return,
     /// U2, whose branch goes back to its start.

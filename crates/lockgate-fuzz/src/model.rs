@@ -51,7 +51,7 @@ pub fn judge(text: &Text<'_>) -> Result<(), String> {
     };
     for (number, one) in instructions.iter().enumerate() {
         if std::mem::take(&mut walk.ended) {
-            // Nobody comes from above, and whoever comes by a branch has probed the stack.
+            // No way comes from above, and one that comes by a branch has probed the stack.
             (walk.frame, walk.settled) = (Frame::ENTRY, 0);
         }
         walk.frames.insert(one.ip(), walk.frame);

@@ -5,16 +5,16 @@ use std::fmt;
 
 /// The state's highest bit: there is a value, and it may be used. The rest is the number of users, who keep it there when that bit is gone.
 const OPEN: u32 = 1 << 31;
-/// There is no value, and nobody gives or takes one.
+/// There is no value, and no thread gives or takes one.
 const FREE: u32 = 1 << 30;
-/// Somebody gives or takes it.
+/// A thread gives or takes it.
 const BUSY: u32 = 1 << 29;
 /// The last user of a value that was closed meanwhile has gone: it waits for [`Counted::reap`].
 const LEFT: u32 = 0;
 /// Most users at once. Those that a jump has taken away count for ever.
 const MOST: u32 = 1 << 16;
 
-/// A place for a value, used over and over again, which stays where it is: whoever finds it may ask it, whatever is in it by then.
+/// A place for a value, used over and over again, which stays where it is: a thread that finds it may ask it, whatever is in it by then.
 ///
 /// A use may be left by a jump at any instruction: no more is lost than that the place is not free again before it is dropped.
 pub struct Counted<T> {
@@ -32,7 +32,7 @@ pub enum Use<R> {
     Gone,
     /// The value is there still.
     Done(R),
-    /// The value was closed meanwhile, and nobody else uses it: it waits for [`Counted::reap`].
+    /// The value was closed meanwhile, and no other thread uses it: it waits for [`Counted::reap`].
     Last(R),
 }
 
@@ -57,7 +57,7 @@ impl<T> Counted<T> {
         Ok(())
     }
 
-    /// Nobody begins to use the value any more. It is given back at once if nobody does, else by [`reap`](Counted::reap).
+    /// No thread begins to use the value any more. It is given back at once if none uses it, else by [`reap`](Counted::reap).
     pub fn close(&self) -> Option<T> {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & OPEN != 0 {
@@ -98,7 +98,7 @@ impl<T> Counted<T> {
                 Err(other) => state = other,
             }
         }
-        // SAFETY: nobody takes or changes the value before we have left.
+        // SAFETY: no thread takes or changes the value before we have left.
         let value = unsafe { (*self.value.get()).as_ref() };
         let Some(value) = value else { return Use::Gone }; // (which is not so)
         let result = used(value);

@@ -7,14 +7,14 @@ use std::ptr::null_mut;
 /// Signals that a write may send to its own thread, with the error that comes along.
 const SIGNALS: [(i32, Errno); 2] = [(libc::SIGPIPE, Errno::PIPE), (libc::SIGXFSZ, Errno::FBIG)];
 
-/// `RWF_NOSIGNAL`, which headers of before Linux 6.18 do not have: a write to what nobody reads sends no SIGPIPE.
+/// `RWF_NOSIGNAL`, which headers of before Linux 6.18 do not have: a write to a pipe or socket without a reader sends no SIGPIPE.
 pub const NO_SIGNAL: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x100);
 
 /// The signals alone.
 pub const DEADLY: [i32; 2] = [SIGNALS[0].0, SIGNALS[1].0];
 
-/// Runs `write`, and takes the signal that it causes, so that nobody ever sees it. Both are blocked for the calling thread: nobody could take them
-/// otherwise.
+/// Runs `write`, and takes the signal that it causes, so that no handler ever sees it. Both are blocked for the calling thread: it could not take
+/// them otherwise.
 pub fn without_signals<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     debug_assert!(are_blocked(), "a signal that a write causes would come");
     let mut pending = MaybeUninit::<libc::sigset_t>::uninit();

@@ -4,8 +4,8 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 /// One to keep, with a number above those of the process's streams.
 ///
-/// A process that has closed one of these gets its number for the next file that is opened. Who means that stream by its number, the
-/// process itself or somebody who grants a domain the standard streams, must not find a file of the library's or of another domain there.
+/// A process that has closed one of these gets its number for the next file that is opened. Code that means that stream by its number,
+/// such as a host that grants a domain the standard streams, must not find a file of the library's or of another domain there.
 ///
 /// # Errors
 /// The kernel's: no descriptors.

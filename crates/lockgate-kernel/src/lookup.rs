@@ -25,7 +25,7 @@ pub struct Lookup<T> {
 pub struct Looked<R> {
     /// Of the description, if there is one.
     pub result: Option<R>,
-    /// It was hidden meanwhile, and nobody else uses it.
+    /// It was hidden meanwhile, and no other thread uses it.
     pub left: Option<Left>,
 }
 

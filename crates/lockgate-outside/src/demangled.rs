@@ -1,4 +1,4 @@
-//! Names of C++ and Rust as their authors wrote them. They come from files that nobody vouches for: what is read and what is written is bounded.
+//! Names of C++ and Rust as their authors wrote them. They come from untrusted files: what is read and what is written is bounded.
 
 use cpp_demangle::{BorrowedSymbol, DemangleNodeType, DemangleOptions, DemangleWrite, ParseOptions};
 use std::fmt;

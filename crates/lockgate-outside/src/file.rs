@@ -7,13 +7,13 @@ use std::path::Path;
 /// Largest file that is read, bytes: modules have at most as many, and what is larger than a module is no part of one.
 pub const LARGEST: u64 = 1 << 30;
 
-/// `open(2)`: the opening waits for nobody (a FIFO's other end, a device), and no terminal becomes the process's own. Linux has these
+/// `open(2)`: the opening does not wait (for a FIFO's other end, a device), and no terminal becomes the process's own. Linux has these
 /// numbers on x86-64.
 const NONBLOCK: i32 = 0o4000;
 const NOCTTY: i32 = 0o400;
 const EISDIR: i32 = 21;
 
-/// Opens the file at `path`, waiting for nobody, and says what it is. Whatever `path` names afterwards, this is the file.
+/// Opens the file at `path`, without waiting, and says what it is. Whatever `path` names afterwards, this is the file.
 ///
 /// # Errors
 /// The system's; or it is no ordinary file ([`is_ordinary`]).
@@ -62,7 +62,7 @@ pub fn read_open(file: &File, metadata: &Metadata) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A copy of what somebody else gives as a file, within the same limits.
+/// A copy of what another process gives as a file, within the same limits.
 ///
 /// # Errors
 /// It is larger than [`LARGEST`], or than memory.
@@ -83,7 +83,7 @@ pub fn room(size: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the file at `path`: once, by one descriptor, waiting for nobody, up to [`LARGEST`].
+/// Reads the file at `path`: once, by one descriptor, without waiting, up to [`LARGEST`].
 ///
 /// # Errors
 /// The system's; or it is no ordinary file, or too large.

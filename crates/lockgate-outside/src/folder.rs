@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A folder that nobody else may look into, whatever the umask says. It goes with the value, and with the program, whatever signal
+/// A folder that no other user may look into, whatever the umask says. It goes with the value, and with the program, whatever signal
 /// ends that.
 #[derive(Debug)]
 pub struct Folder {
@@ -74,7 +74,7 @@ impl Drop for Folder {
     }
 }
 
-/// A new folder whose name nobody could foresee, and what is made for that name before: whatever ends us, the folder does not stay.
+/// A new folder whose name no other process could foresee, and what is made for that name before: whatever ends us, the folder does not stay.
 fn make<T>(within: &Path, prefix: &str, before: impl Fn(&Path) -> T) -> io::Result<(PathBuf, T)> {
     loop {
         let name = std::hash::RandomState::new().hash_one(std::process::id());

@@ -1,4 +1,4 @@
-//! Names that somebody else chose, made fit for terminals, logs and reports.
+//! Names from untrusted sources, made fit for terminals, logs and reports.
 
 /// Bytes of a name that are shown: paths and what compilers call functions are shorter.
 pub const LONGEST: usize = 4096;
@@ -29,7 +29,7 @@ pub fn printable_lines(text: &str) -> String {
     truncated(each(shown, printable), shown.len(), text.len())
 }
 
-/// The same of a text that somebody asked for: all of it, however long.
+/// The same of a text that the user asked for: all of it, however long.
 pub fn printable_text(text: &str) -> String {
     each(text, clean)
 }
@@ -55,7 +55,7 @@ fn first(text: &str, most: usize) -> &str {
 }
 
 /// Line and paragraph separators, marks of direction, and others that are not seen: Unicode's format characters (Cf), separators of lines
-/// (Zl, Zp), and what fonts show as nothing (Default_Ignorable_Code_Point); private and unassigned planes, of which nobody knows.
+/// (Zl, Zp), and what fonts show as nothing (Default_Ignorable_Code_Point); private and unassigned planes, whose characters are unknown.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'

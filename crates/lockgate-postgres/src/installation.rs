@@ -68,7 +68,7 @@ impl Installation {
         Ok(Installation { folder, _keeper: keeper, programs, own_programs, version })
     }
 
-    /// The whole folder: readable by everybody.
+    /// The whole folder: readable by all users.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,4 +1,4 @@
-//! The end of an installation, whatever becomes of the process that made it: tests keep theirs in static variables, which nobody drops, and may be
+//! The end of an installation, whatever becomes of the process that made it: tests keep theirs in static variables, which are never dropped, and may be
 //! killed.
 
 use anyhow::Context as _;
@@ -15,7 +15,7 @@ done
 rm -rf "$0" 2>/dev/null || rm -rf "$0"
 "#;
 
-/// A process that waits until nobody holds the other end of its standard input.
+/// A process that waits until no process holds the other end of its standard input.
 #[derive(Debug)]
 pub struct Keeper(Child);
 

@@ -1,5 +1,5 @@
 //! The PostgreSQL extension in `postgres/`, built and tried: a private copy of the machine's PostgreSQL with the extension in it
-//! ([`Installation`]), servers on it that nobody else can reach ([`Server`]), sessions ([`Session`]), and modules ([`module`]).
+//! ([`Installation`]), servers on it that no other user can reach ([`Server`]), sessions ([`Session`]), and modules ([`module`]).
 //!
 //! Nothing is written outside of temporary folders, and of the calling program's own folder, where the built extension is kept: it takes no
 //! rights. As root, servers run as another user, because PostgreSQL refuses to run as root.

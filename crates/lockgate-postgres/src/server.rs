@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What differs from the defaults: reachable through a socket in its own folder, by everybody as everybody.
+/// What differs from the defaults: reachable through a socket in its own folder, by every user as every role.
 const SETTINGS: &str = "
 listen_addresses = ''
 fsync = off

@@ -8,7 +8,7 @@ use std::process::Command;
 /// Accounts without rights, the first of which that exists is taken.
 const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 
-/// Somebody other than root; `None` in [`User::of_servers`] stands for who runs this.
+/// A user other than root; `None` in [`User::of_servers`] stands for who runs this.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     id: u32,
@@ -19,7 +19,7 @@ impl User {
     /// Who servers run as, if not the caller.
     ///
     /// # Errors
-    /// The caller is root and there is nobody else.
+    /// The caller is root and there is no other user.
     pub fn of_servers() -> anyhow::Result<Option<User>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);

@@ -34,7 +34,7 @@ const REQUEST: u64 = 64 << 10;
 /// Bytes of an answer that are read.
 const ANSWER: u64 = 64 << 20;
 
-/// How long the server waits for a request's bytes, and for somebody to take an answer's.
+/// How long the server waits for a request's bytes, and for the client to take an answer's.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often who waits for an answer looks whether the process is still there.
@@ -178,7 +178,7 @@ pub fn place() -> Option<PathBuf> {
             if user.is_root() { vec![own, PathBuf::from("/run")] } else { vec![own] }
         }
     };
-    // Whoever else may write there could put another folder in place of ours.
+    // Another user who may write there could put another folder in place of ours.
     let is_own = |path: &PathBuf| {
         let seen = path.metadata();
         seen.is_ok_and(|seen| seen.is_dir() && seen.uid() == user.as_raw() && seen.mode() & 0o022 == 0)
@@ -353,7 +353,7 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
     let folder = place().ok_or(ControlError::NoFolder)?;
     let socket = socket_of(&folder, &file);
     let stream = connect(&socket).map_err(|_| not_up())?;
-    // All programs end with their process, the ones named here among them: there may be nobody left who says so.
+    // All programs end with their process, the ones named here among them: there may be no process left that says so.
     let is_stop = wish == Wish::Stop;
     let listens = |pid| connect(&socket).is_ok_and(|other| pid_of(&other) == pid);
     // (One that ends closes this connection and the socket one after the other.)

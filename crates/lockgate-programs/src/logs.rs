@@ -174,7 +174,7 @@ impl Logs {
     }
 
     fn order(&self, order: Order) {
-        // Where the thread is gone nobody reads.
+        // Where the thread is gone there is no reader.
         let _ = self.orders.send(order);
         self.ring();
     }
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(lines, [out(b"one"), out(b"two"), out(b""), out(b"three")]);
     }
 
-    /// One that was given the stream writes a line for each that is read: it keeps nobody from being heard.
+    /// One that was given the stream writes a line for each that is read: it keeps no other program from being heard.
     #[test]
     fn a_run_that_has_ended_is_over_though_others_write() {
         let (out, mut other) = std::io::pipe().unwrap();

@@ -1,4 +1,4 @@
-//! What is to be done when: which program starts, is asked to end, is killed. It knows no threads and no clock: whoever drives it says what has
+//! What is to be done when: which program starts, is asked to end, is killed. It knows no threads and no clock: its caller says what has
 //! happened and what time it is, and does what it says. Programs are numbers here.
 
 use crate::spec::{BackOff, Ended, Restart};
@@ -95,7 +95,7 @@ pub struct Rules {
     pub stop_timeout: Duration,
 }
 
-/// What somebody wants a program to do.
+/// What a user wants a program to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Up,

@@ -1,5 +1,5 @@
 //! Whether something accepts connections at an address: it is tried until it does, or until the program that was to listen has ended. The kernel
-//! tells nobody of a `listen`.
+//! does not report a `listen`.
 
 use crate::server;
 use crate::spec::Address;
@@ -27,7 +27,7 @@ pub fn accepts(address: &Address, over: &Receiver<()>) -> bool {
 
 fn connects(address: &Address) -> bool {
     match address {
-        // Where nobody listens, a socket that was given the very port that it connects to is connected to itself.
+        // Where no socket listens, one that was given the very port that it connects to is connected to itself.
         Address::Tcp(address) => TcpStream::connect_timeout(address, ATTEMPT)
             .is_ok_and(|stream| !stream.local_addr().is_ok_and(|own| own == *address)),
         // (Where too many wait already, one that is no program's perhaps, it does not wait with them.)
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::channel;
 
-    /// One that does not accept holds nobody up: who ends the wait is heard.
+    /// A listener that does not accept holds nothing up: the wait can be ended.
     #[test]
     fn a_listener_that_does_not_accept_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();

@@ -470,7 +470,7 @@ struct Life {
     cpu_time: Duration,
 }
 
-/// A change that somebody waits for.
+/// A change that a client waits for.
 struct Asked {
     programs: Vec<usize>,
     wish: Change,

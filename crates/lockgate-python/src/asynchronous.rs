@@ -24,8 +24,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// What a call passes by reference, kept by its handle and by the call. Whoever lets go of it without the GIL leaves that
-/// to the next who has it.
+/// What a call passes by reference, kept by its handle and by the call. A thread that lets go of it without the GIL leaves that
+/// to the next one that has it.
 #[pyclass(frozen, module = "lockgate._native")]
 struct Lent(Mutex<Option<Passed>>);
 
@@ -78,7 +78,7 @@ impl Workers {
             move || {
                 let done = call.make(&binding).map(|()| call);
                 if lent.is_some() && Arc::strong_count(&wanted) == 1 {
-                    // Nobody waits for the result: what was lent goes back now.
+                    // The program no longer waits for the result: what was lent goes back now.
                     attach(|_| drop(lent));
                 }
                 done
@@ -121,7 +121,7 @@ impl Workers {
     fn end(&self, py: Python<'_>, finish: bool) {
         let workers = lock(&self.0).take();
         if interpreter_sys::has_ended(py) {
-            std::mem::forget(workers); // whoever is in Python stays there
+            std::mem::forget(workers); // a worker that is in Python stays there
             return;
         }
         // Callbacks that are in progress need the interpreter.
@@ -156,7 +156,7 @@ pub struct Call {
     /// Until the result is converted: the function's own is the collector's business.
     binding: Mutex<Option<Arc<Binding>>>,
     lent: Option<Py<Lent>>,
-    /// The call has the other one: it sees whether anybody has the handle.
+    /// The call has the other one: it sees whether the program has the handle.
     _wanted: Arc<()>,
     handle: AsyncCall<function::Call>,
     /// Only taken with the GIL.
@@ -164,7 +164,7 @@ pub struct Call {
     /// Told when the state becomes [`State::Ended`].
     converted: Changes,
     _domain: Py<Domain>,
-    /// They make the call as long as somebody has the handle.
+    /// They make the call as long as the program has the handle.
     workers: Py<Workers>,
 }
 
@@ -225,7 +225,7 @@ impl Call {
         visit.call(&self._domain)?;
         visit.call(&self.workers)?;
         visit.call(&self.lent)?;
-        // Nobody allocates under this lock, nor waits for the interpreter's.
+        // No thread allocates under this lock, or waits for the interpreter's.
         match &*lock(&self.state) {
             State::Ended(Ok(result)) => visit.call(result),
             State::Ended(Err(error)) => visit.call(error),

@@ -33,7 +33,7 @@ enum Source {
     Text { _bytes: Py<PyBytes>, at: *const u8, length: usize },
 }
 
-// SAFETY: views are made, copied from and to, and dropped with the GIL held; while it is not, nobody uses them.
+// SAFETY: views are made, copied from and to, and dropped with the GIL held; while it is not, no thread uses them.
 unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
@@ -238,7 +238,7 @@ impl Owner {
             true => object.getattr("obj")?,
             false => object.clone(),
         };
-        // (It does not move what somebody looks at. It is what most programs pass, and has no `resize` that could be found.)
+        // (It does not move what has a view. It is what most programs pass, and has no `resize` that could be found.)
         if own.is_exact_instance_of::<PyByteArray>() {
             return Ok(None);
         }

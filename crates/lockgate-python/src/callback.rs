@@ -15,7 +15,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 impl Offer {
-    /// A host function of this prototype that nobody answers yet; `kinds` as for functions.
+    /// A host function of this prototype that no Python function answers yet; `kinds` as for functions.
     ///
     /// # Errors
     /// The prototype cannot be called by a domain.
@@ -78,7 +78,7 @@ fn run(
     };
     let told = |py: Python<'_>| {
         call(py).inspect_err(|error| {
-            // Nobody's call is in progress that it could come out of. (That a domain was ended by the program is no news.)
+            // No call of the program's is in progress that it could come out of. (That a domain was ended by the program is no news.)
             if lockgate::is_modules_thread() && !answering.has_ended() {
                 let function = answering.target(py);
                 let function = function.as_ref().map(|function| function.bind(py));

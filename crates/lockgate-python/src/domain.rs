@@ -91,12 +91,12 @@ impl State {
         }
     }
 
-    /// Its instance is nobody's from now on; for the caller to drop.
+    /// The instance has no domain from now on; for the caller to drop.
     fn forget(&self) -> Option<Py<PyWeakrefReference>> {
         self.live.as_ref().filter(|live| !live.is_lent()).and_then(|live| known::forget(live.base()))
     }
 
-    /// True if somebody uses the domain whom a reset would surprise: a call is in progress, or its arguments are being converted; a
+    /// True if the domain is in use, and a reset would come as a surprise: a call is in progress, or its arguments are being converted; a
     /// worker is to make one; a registry or another domain has a function of it.
     fn in_use(&self) -> bool {
         let Some(live) = &self.live else { return false };
@@ -160,7 +160,7 @@ impl Domain {
         Err(errors::plain(py, "Forked", &error.to_string()))
     }
 
-    /// Waits until nobody resets the domain: then nobody does until this thread lets go of the interpreter.
+    /// Waits until no thread resets the domain: then none does until this thread lets go of the interpreter.
     ///
     /// # Errors
     /// This thread resets it; Ctrl-C.
@@ -185,7 +185,7 @@ impl Domain {
             detach(py, || self.settled.wait(seen, LOOK));
             py.check_signals()?;
         }
-        // Whoever reset it when this child was forked is not here.
+        // The thread that reset it when this child was forked is not here.
         Ok(false)
     }
 
@@ -359,7 +359,7 @@ impl Domain {
 
     /// For the collector: what answers imports, and what has a part in that.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Nobody allocates under this lock, nor waits for the interpreter's.
+        // No thread allocates under this lock, or waits for the interpreter's.
         let state = self.state();
         state.answers.iter().try_for_each(|answer| visit.call(answer))?;
         state.kept.iter().try_for_each(|object| visit.call(object))?;
@@ -478,9 +478,9 @@ impl Domain {
     }
 }
 
-/// Resets a domain that nobody uses. A thread that has ended may hold it for a moment yet.
+/// Resets a domain that is not in use. A thread that has ended may hold it for a moment yet.
 ///
-/// One that could not be started again is of no use to anybody; the others can be tried again.
+/// One that could not be started again is of no use; the others can be tried again.
 fn again(
     mut domain: lockgate::Domain,
     starting: &Mutex<Option<lockgate::Kept>>,
@@ -502,7 +502,7 @@ impl Domain {
     /// Returns it to its pristine image.
     ///
     /// # Errors
-    /// Somebody uses it; as for a new one.
+    /// It is in use; as for a new one.
     pub fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.live(py)?;
         let mut left = {

@@ -60,7 +60,7 @@ pub fn older(py: Python<'_>, domain: &str) -> PyErr {
     make(py, "Restarted", &text, |fields| fields.set_item("domain", domain))
 }
 
-/// A call through a function pointer that nobody answers any more, as the module finds it a moment later.
+/// A call through a function pointer that no Python function answers any more, as the module finds it a moment later.
 pub fn taken_back(py: Python<'_>) -> PyErr {
     let text = "the program dropped the callback while the domain called it";
     make(py, "Fault", &text, |fields| {
@@ -154,7 +154,7 @@ pub fn fault(py: Python<'_>, fault: &Fault, report: &str) -> PyErr {
     })
 }
 
-/// What the backtrace of a fault is made of: nobody may ask for it.
+/// What the backtrace of a fault is made of: it may never be asked for.
 #[pyclass(frozen, module = "lockgate._native")]
 pub struct Trace(Fault);
 

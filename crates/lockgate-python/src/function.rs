@@ -141,7 +141,7 @@ impl Function {
         releases: bool,
     ) -> PyResult<()> {
         let (kinds, answer) = kinds::of_signature(dynamic.signature(), kinds)?;
-        // Whoever waits for his turn with the GIL in hand may wait for one who needs it.
+        // A thread that waits for its turn with the GIL in hand may wait for one that needs it.
         let releases = releases || self.domain.get().is_exclusive();
         let binding = Binding {
             dynamic,

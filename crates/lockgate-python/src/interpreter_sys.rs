@@ -4,7 +4,7 @@
 //! thread's stack, and neither Rust's frames nor a domain's can be unwound. Such threads stay where they are instead, as CPython 3.14
 //! has it:
 //!
-//! - Who comes from native code and wants the lock passes a gate. It is closed before the end begins, when nobody is on the way any more;
+//! - Who comes from native code and wants the lock passes a gate. It is closed before the end begins, when no thread is on the way any more;
 //!   who comes later stays.
 //! - Who is in code of Python's that native code has called may lose the lock there and be ended when it wants that back: [`call`]
 //!   meets the unwinding, and stays.
@@ -203,7 +203,7 @@ pub fn call<'py>(
     unsafe { Bound::from_owned_ptr_or_err(py, result) }
 }
 
-/// Reports an exception that nobody is there to catch.
+/// Reports an exception that no caller can catch.
 pub fn unraisable(py: Python<'_>, error: PyErr, object: Option<&Bound<'_, PyAny>>) {
     error.restore(py);
     let stay = Stay;

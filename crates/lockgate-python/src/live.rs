@@ -8,7 +8,7 @@ pub enum Live {
     Own(Domain),
     /// It goes back to its pool when it is dropped.
     Pooled(PooledDomain<Arc<Pool>>, Arc<Pool>),
-    /// Somebody else's, for the time of a call of the host.
+    /// Another object's, for the time of a call of the host.
     Lent(Kept),
 }
 
@@ -22,7 +22,7 @@ impl Live {
         }
     }
 
-    /// True if it is somebody else's.
+    /// True if it is another object's.
     pub fn is_lent(&self) -> bool {
         matches!(self, Live::Lent(_))
     }

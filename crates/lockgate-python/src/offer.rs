@@ -12,12 +12,12 @@ pub struct Answering {
     pub kinds: Vec<Kind>,
     pub answer: Kind,
     target: Mutex<Option<Py<PyAny>>>,
-    /// Nobody answers because the domain was ended.
+    /// No Python function answers because the domain was ended.
     ended: AtomicBool,
 }
 
 impl Answering {
-    /// Nobody answers yet.
+    /// No Python function answers yet.
     pub fn new(kinds: Vec<Kind>, answer: Kind) -> Arc<Answering> {
         Arc::new(Answering { kinds, answer, target: Mutex::default(), ended: AtomicBool::default() })
     }
@@ -27,7 +27,7 @@ impl Answering {
         lock(&self.target).as_ref().map(|function| function.clone_ref(py))
     }
 
-    /// True if nobody answers because the domain was ended.
+    /// True if no Python function answers because the domain was ended.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
@@ -48,7 +48,7 @@ pub struct Offer {
 }
 
 /// A function of Python's that answers an import, or that a registry exports: what the runtime keeps of it, the collector sees here.
-/// Whoever has a part in keeping the runtime's half alive has this.
+/// Objects that keep the runtime's half alive have this.
 #[pyclass(frozen, module = "lockgate._native")]
 pub struct Answer(Arc<Answering>);
 
@@ -92,7 +92,7 @@ impl Offer {
         drop(before); // after the lock: Python objects go
     }
 
-    /// From now on nobody answers; who did, for the caller to drop where Python objects may go.
+    /// From now on no function answers; the one that did, for the caller to drop where Python objects may go.
     pub fn take(&self) -> Option<Py<PyAny>> {
         lock(&self.answering.target).take()
     }
@@ -145,7 +145,7 @@ impl Pinned {
         }
     }
 
-    /// Nobody answers any more; who did, for the caller to drop where Python objects may go.
+    /// No function answers any more; the one that did, for the caller to drop where Python objects may go.
     pub fn silence(&self) -> Option<Py<PyAny>> {
         let offer = lock(&self.inside).as_ref().and_then(|(_, offer)| offer.clone());
         offer.and_then(|offer| offer.take())

@@ -23,7 +23,7 @@ pub struct Registry {
     inner: lockgate::Registry,
     /// Names, and the domains that serve them. Only taken with the GIL, and nothing is allocated under it.
     servers: Mutex<Vec<(String, Py<Domain>)>>,
-    /// Whoever changes the runtime's registry and the servers together; held and waited for without the GIL, so that a
+    /// For a thread that changes the runtime's registry and the servers together; held and waited for without the GIL, so that a
     /// thread may fork meanwhile.
     changing: PerProcess<Mutex<()>>,
     /// The [`Answer`]s of functions of Python's that are exported, a list.
@@ -197,7 +197,7 @@ impl Registry {
         let export = export(py, name, version, "mutual trust", &allow)?;
         let done = detach(py, || self.inner.export_host(offer.function().clone(), export));
         done.map_err(|error| errors::registry(py, error))?;
-        // Those that nobody calls any more make room.
+        // Those that are not called any more make room.
         let hosts = self.hosts.bind(py);
         for at in (0..hosts.len()).rev() {
             if !hosts.get_item(at)?.cast::<Answer>()?.get().is_used() {

@@ -268,7 +268,7 @@ impl Rewriter<'_> {
     }
 
     /// Whether jump `index`, to `place`, goes with a frame to where its function ends: what clang -O0 has behind a call that throws, and gcc
-    /// for a case that cannot be; nobody executes it.
+    /// for a case that cannot be; it is never executed.
     fn runs_out(&self, index: usize, place: Option<CodePlace>) -> bool {
         let text = self.text;
         let target = match place {

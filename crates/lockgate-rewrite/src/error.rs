@@ -17,7 +17,7 @@ impl Reason {
         Reason { what: what.into(), remedy: remedy.into() }
     }
 
-    /// What compilers make of no C: assembly of somebody's.
+    /// What compilers make of no C: assembly that was written by hand.
     pub(crate) fn of_assembly(what: impl Into<String>, remedy: &str) -> Self {
         let remedy = format!(
             "in the assembly there (asm in a C file, or a .s file) {remedy}, or build the portable C version that most libraries have"

@@ -860,7 +860,7 @@ pub(crate) fn is_trap(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Hlt | Mnemonic::Incsspd | Mnemonic::Incsspq)
 }
 
-/// Instructions that become a trap behind which nobody goes on, and which takes rsp wherever it is: ways need not agree there.
+/// Instructions that become a trap behind which no handler goes on, and which takes rsp wherever it is: ways need not agree there.
 pub(crate) fn ends_all(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Hlt)
 }

@@ -23,7 +23,7 @@ const ROUNDS: usize = 8;
 /// A table of one label is none.
 const MIN_TABLE: usize = 2;
 
-/// Finds the tables of labels: objects in data that nobody writes, whose address code takes, and which are labels' addresses from one
+/// Finds the tables of labels: objects in constant data, whose address code takes, and which are labels' addresses from one
 /// end to the other. The result is the places of their entries.
 pub(crate) fn find_tables(code: &mut Code, object: &Object) -> HashSet<Key> {
     let mut sizes: Option<HashMap<Key, u64>> = None;
@@ -422,7 +422,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The tables that nothing but units reads: each address that code takes of one is in a register that nobody else reads, and no other
+    /// The tables that nothing but units reads: each address that code takes of one is in a register that no other code reads, and no other
     /// jump is there that could go to a label.
     fn closed(
         &self,

@@ -98,7 +98,7 @@ pub(crate) fn writes(info: &mut InstructionInfoFactory, code: &Instruction, reg:
 /// Answers questions about one section.
 pub(crate) struct Liveness {
     info: InstructionInfoFactory,
-    /// By instruction of `section`, as far as somebody asked: walks come by again and again.
+    /// By instruction of `section`, as far as a walk has asked: walks come by again and again.
     uses: Vec<Option<Uses>>,
     section: usize,
     keeps_r11: HashSet<usize>,

@@ -51,7 +51,7 @@ impl SectionMap {
         self.outliers.push(outlier);
     }
 
-    /// Closes the map: whoever goes to the section's end goes to `new_end`; `new_size` is the size of the new section.
+    /// Closes the map: what pointed to the section's end points to `new_end`; `new_size` is the size of the new section.
     pub(crate) fn finish(&mut self, new_end: u32, new_size: u32) {
         if let Some(last) = self.starts.last_mut() {
             *last = new_end;

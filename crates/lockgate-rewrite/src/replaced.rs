@@ -1,6 +1,6 @@
 //! Functions of libraries that no module can have, and our own in their place.
 //!
-//! Rust's archives for musl have a `memmove` beside libc's, which copies backwards with the direction flag set: nobody calls it where
+//! Rust's archives for musl have a `memmove` beside libc's, which copies backwards with the direction flag set: no code calls it where
 //! libc has one, but it is there. And their `fma`, which `f64::mul_add` and `cbrt` take, has a way for processors that have FMA4 and no FMA3, on none
 //! of which a domain runs. A function is known by its name and by every byte, as a version of rustc has it.
 //!
@@ -144,7 +144,7 @@ const INSTEAD: [(&[u8], &str, &str); 3] = [
     ),
 ];
 
-/// What code is filled up with that nobody runs.
+/// What fills code up where it is not run.
 const INT3: u8 = 0xcc;
 const NOP: u8 = 0x90;
 

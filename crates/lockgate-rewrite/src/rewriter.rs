@@ -479,7 +479,7 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// Whoever comes to a global label of a function's inside knows nothing of its frame.
+    /// Code that enters a function at a global label inside it knows nothing of its frame.
     fn refuse_to_enter(&mut self, index: usize) -> Result<(), Reason> {
         let over = self.out.new_label();
         if index > 0 && !self.stops(index - 1) && self.mine().before[index - 1].is_some() {
@@ -755,7 +755,7 @@ impl<'a> Rewriter<'a> {
         self.move_rsp(-self.lag, false);
     }
 
-    /// Before a branch: rsp is the original's, and near a word that is mapped for certain. `flags_free`: nobody needs the flags here.
+    /// Before a branch: rsp is the original's, and near a word that is mapped for certain. `flags_free`: no later instruction reads the flags.
     pub(crate) fn settle(&mut self, flags_free: bool) {
         self.catch_up();
         self.probe_if_moved(flags_free);

@@ -245,7 +245,7 @@ fn the_compiler_agrees_with_whatever_is_accepted() {
         let parsed = text.parse::<Signature>();
         assert!(!is_plain || parsed.is_ok() || text.matches("enum").count() > 1, "{text}: {parsed:?}");
         let Ok(signature) = parsed.as_ref().map_err(|_| ()) else { continue };
-        // What a length is that is named, nobody knows here.
+        // The value of a length that is named is unknown here.
         if signature.name != name || ["[ x ]", "[ y ]", "[ size_t ]"].iter().any(|part| text.contains(part)) {
             continue;
         }

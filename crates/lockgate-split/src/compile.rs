@@ -152,7 +152,7 @@ impl Compiler {
 
     /// What libclang must be told to read a source of the host's as gcc does.
     fn as_gcc_reads(&self, options: &[String]) -> Vec<String> {
-        // What it complains of matters to nobody, and it reads on.
+        // Its complaints do not matter, and it reads on.
         let own = [DEFINE, NOTED, "-ferror-limit=0"].map(str::to_owned);
         let behind = ["-idirafter".to_owned(), self.tools.headers().to_string_lossy().into_owned()];
         own.into_iter().chain(consent::options(options)).chain(behind).collect()

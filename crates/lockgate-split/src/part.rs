@@ -25,7 +25,7 @@ impl<'s> Part<'s> {
         let homes: BTreeSet<&Home> = wanted.map(|d| &d.home).filter(|home| **home != Home::Host).collect();
         let homes = std::iter::once(Home::Host).chain(homes.into_iter().cloned());
         let mut parts: Vec<Part<'_>> = homes.map(|home| Part::of(survey, home)).collect();
-        // The host has all that nobody else needs; a domain what may be needed though nothing names it: constructors, for one.
+        // The host has all that no domain needs; a domain what may be needed though nothing names it: constructors, for one.
         for (number, definition) in survey.definitions.iter().enumerate() {
             let known = parts.iter().skip(1).any(|part| part.kept.contains(&number));
             let own = |part: &&mut Part<'_>| match &part.home {

@@ -247,7 +247,7 @@ impl<'p, 'u> Program<'p, 'u> {
                 self.refusals.push(Refusal { place: place(&domain.place), what, remedy });
             }
         }
-        // Whoever writes a domain's sources does not give it rights: a source of the program's says so.
+        // The author of a domain's sources does not give it rights: a source of the program's says so.
         for (domain, option) in
             first.iter().flat_map(|domain| domain.options.iter().map(move |o| (domain, o)))
         {

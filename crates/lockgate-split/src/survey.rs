@@ -398,7 +398,8 @@ fn is_of_compiler(name: &str) -> bool {
     ["__builtin_", "__sync_", "__atomic_"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// The variable, or each of its elements, is `const`, and nobody else changes it (`volatile`) or puts another in its place (weak).
+/// The variable, or each of its elements, is `const`, nothing outside the program changes it (`volatile`), and no other definition
+/// takes its place (weak).
 fn is_constant(variable: Cursor<'_>) -> bool {
     let mut kind = variable.kind_of_value().canonical();
     loop {

@@ -68,7 +68,7 @@ pub struct InProgress {
 
 /// What a module was made from: its code reads the names and lines of its own functions there.
 pub trait OwnFile: Send + Sync {
-    /// A descriptor of a file that nobody can write, with the module's bytes.
+    /// A descriptor of a sealed or read-only file with the module's bytes: neither the host nor the domain can write it.
     ///
     /// # Errors
     /// The kernel's.
@@ -90,8 +90,8 @@ pub trait Threads {
     /// on, of which this is the first time if it `begins`.
     fn waits(&self, begins: bool);
 
-    /// Whether nobody can end the calling thread's wait in the domain: all who could wait themselves, and each has said so since this was asked
-    /// last.
+    /// Whether no thread can end the calling thread's wait in the domain: all threads that could wait themselves, and each has said so since this
+    /// was asked last.
     fn all_wait(&self) -> bool;
 }
 

@@ -64,7 +64,7 @@ impl Form {
 /// What quick calls ([`quick`](crate::quick)) may do with a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quick {
-    /// Nothing: it has flags or locks of the host's, or messages, is no such thing, or somebody else answers for it.
+    /// Nothing: it has flags or locks of the host's, or messages, is no such thing, or other code answers for it.
     Nothing,
     /// Read and write it: a file in the kernel's page cache, that never waits.
     File,
@@ -125,7 +125,7 @@ pub(super) enum Behind {
     Kernel,
     /// Its size is counted: what is written goes there.
     Memory(MemoryFile),
-    /// Signals of the domain's are read there. The kernel has a pipe for it, which nobody reads.
+    /// Signals of the domain's are read there. The kernel has a pipe for it, which is never read.
     Signals { file: Arc<SignalFile>, _places: [Place; 2] },
     /// What is read there was looked at.
     Notifications(Notifications),
@@ -234,7 +234,7 @@ impl Description {
         Ok(description)
     }
 
-    /// What this is a descriptor of, for whoever keeps it without the description.
+    /// What this is a descriptor of, for code that keeps it without the description.
     pub(super) fn shared(&self) -> Weak<OwnedFd> {
         Arc::downgrade(&self.fd)
     }
@@ -394,7 +394,7 @@ impl Description {
         if !flags.contains(OFlags::APPEND) && self.hosts_append() {
             return Err(Errno::PERM);
         }
-        // (Whoever writes a memory file says where the end is.)
+        // (A write to a memory file says itself where the end is.)
         if self.kind == Kind::Regular && !self.granted && matches!(self.behind, Behind::Kernel) {
             rustix::fs::fcntl_setfl(&self.fd, flags & OFlags::APPEND)?;
         }

@@ -278,7 +278,7 @@ impl Location {
             true => Some(self.base.read_only_grant),
             false => grants.read_only(identity),
         });
-        // If the host has moved it away from there meanwhile, nobody has granted it any more.
+        // If the host has moved it away from there meanwhile, it is not granted any more.
         around?.ok_or(Errno::ACCESS)
     }
 }

@@ -84,7 +84,7 @@ impl Address {
             libc::AF_UNIX if bytes.len() <= LARGEST_UNIX => {
                 let path = &bytes[2..];
                 match path.first() {
-                    // A name that the kernel picks, or one that lies in no directory, where anybody could have it.
+                    // A name that the kernel picks, or one that lies in no directory, where any process could have it.
                     None | Some(0) => Err(Errno::ACCESS),
                     _ => Ok(Address::Unix(path.split(|&byte| byte == 0).next().unwrap_or_default().to_vec())),
                 }
@@ -303,7 +303,7 @@ impl Endpoint {
                     && port.is_none_or(|port| port == address.port())
                     && match ip {
                         Some(ip) => ip.to_canonical() == address_ip,
-                        // Everybody at once is nobody's peer.
+                        // A group is not one peer.
                         None => !address_ip.is_multicast() && address_ip != IpAddr::from(Ipv4Addr::BROADCAST),
                     }
             }
@@ -339,7 +339,7 @@ fn socketfile(path: &str, purpose: Purpose) -> Result<Socketfile, String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = rustix::fs::openat(CWD, directory, flags, Mode::empty()).and_then(kept);
     let directory = open.map_err(|error| format!("{}: {error}", directory.display()))?;
-    // Nobody would reach it: the domain could have made a link in its own directory lead there.
+    // A link is refused: the domain could have made one in its own directory that leads elsewhere.
     let stat = rustix::fs::statat(&directory, name.as_encoded_bytes(), AtFlags::SYMLINK_NOFOLLOW);
     let is_link = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
     if purpose == Purpose::Connect && stat.is_ok_and(is_link) {

@@ -209,7 +209,7 @@ impl Grants {
         Ok(self)
     }
 
-    /// Names of hosts that were granted, as lines of an `/etc/hosts` in a file that nobody can write; [`None`] if there are none.
+    /// Names of hosts that were granted, as lines of an `/etc/hosts` in a sealed file; [`None`] if there are none.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,4 +1,4 @@
-//! What a domain has said on its standard error, for the report of a call that it ends by `abort`: whoever aborts says why before,
+//! What a domain has said on its standard error, for the report of a call that it ends by `abort`: code that aborts says why before,
 //! an assertion, a panic of Rust, an exception of C++. It goes nowhere else, and nothing is decided by it.
 
 /// Bytes of what a module says of its end that are shown.

@@ -173,6 +173,12 @@ pub trait Memory {
     /// `EINVAL` or `EPERM` as for [`map`](Memory::map); `EINVAL` for the copy of a file: which parts of it the file has still is unknown.
     fn discard(&self, at: u64, length: u64, lazily: bool) -> Result<(), Errno>;
 
+    /// Looks whether the pages are mapped; with `wait`, returns once the disk has what was written to shared files there (`MS_SYNC`).
+    ///
+    /// # Errors
+    /// `ENOMEM` if any page is not mapped, `EINVAL` or `EPERM` as for [`map`](Memory::map); the kernel's.
+    fn sync(&self, at: u64, length: u64, wait: bool) -> Result<(), Errno>;
+
     /// Memory quota and bytes in use, in this order.
     fn usage(&self) -> (u64, u64);
 }

@@ -63,7 +63,7 @@ impl Notifications {
         flags: WatchFlags,
         watched: Watched,
     ) -> Result<i32, Errno> {
-        // (Whoever reads meanwhile that the watch is gone finds it here.)
+        // (A thread that reads meanwhile that the watch is gone finds it here.)
         let mut watches = locked(&self.watches);
         let number = inotify::add_watch(instance, path, flags)?;
         watches.insert(number, watched);

@@ -80,9 +80,9 @@ pub struct Process {
     handled: AtomicU64,
     /// Of those, the ones whose handlers are to run on an alternate stack.
     on_alternate: AtomicU64,
-    /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
+    /// Slots of threads whose masks a wait has replaced and that do not have them back yet.
     suspended: AtomicU64,
-    /// Whoever reads signals by a descriptor, and whether there is one.
+    /// Descriptors that read signals, and whether there is one.
     signal_files: Mutex<Vec<Weak<SignalFile>>>,
     has_signal_files: AtomicBool,
     /// Instances of `inotify`.
@@ -215,7 +215,7 @@ impl Process {
             number: _,
             stack_size: _,
             own_file: _,
-            // Where nobody runs, nobody waits, is told, or has yet to get a mask back.
+            // Where no thread runs, none waits, is told, or has yet to get a mask back.
             waits: _,
             // It shows what is in the table.
             lookup: _,
@@ -448,7 +448,7 @@ impl Process {
         self.tells.load(Ordering::SeqCst) && self.tells.swap(false, Ordering::SeqCst)
     }
 
-    /// Changes timers; whoever runs the domain is told.
+    /// Changes timers; the runtime is told.
     pub(super) fn change_timers<T>(&self, change: impl FnOnce(&mut Timers) -> T) -> T {
         self.change_signals(|signals| change(signals.timers_mut()))
     }
@@ -585,7 +585,7 @@ impl Process {
     }
 
     fn clear_word(&self, memory: &dyn Memory, word: u64) {
-        // Where it is gone, nobody waits for it.
+        // Where it is gone, no thread waits for it.
         if memory.write(word, &[0; 4]).is_ok() {
             let _ = self.waits.wake(word & (window::SIZE - 1), Waits::ANY, 1, None, || Ok(()));
             memory.wake_shared(word);

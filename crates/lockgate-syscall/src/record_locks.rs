@@ -1,5 +1,5 @@
 //! The record locks of one domain: who holds those of each file, and which bytes they are, as the kernel has it. Each piece takes memory of
-//! the kernel's, which no limit of the domain's counts, and time of whoever locks the file.
+//! the kernel's, which no limit of the domain's counts, and time of every process that locks the file.
 use super::descriptors::Description;
 use lockgate_kernel::Identity;
 use rustix::io::Errno;
@@ -68,7 +68,7 @@ impl Locks {
         }
         let others = self.0.iter().filter(|(other, _)| **other != file);
         let all = pieces.len() + others.map(|(_, held)| held.pieces.len()).sum::<usize>();
-        // Whoever has fewer pieces afterwards may have as many as there are.
+        // A domain that has fewer pieces afterwards may have as many as there are.
         if all > MOST && pieces.len() > old.len() { Err(Errno::NOLCK) } else { Ok(pieces) }
     }
 

@@ -42,7 +42,7 @@ fn reclaim(waits: &Waits, memory: &dyn Memory, at: u64, owner: u32) -> Result<()
     if !held(memory.load_u32(at)?) {
         return Ok(());
     }
-    // Nobody changes it meanwhile but to say that there are waiters: it says so in any case, and all of them look again.
+    // Other threads change it meanwhile only to say that there are waiters: it says so in any case, and all of them look again.
     let dead = libc::FUTEX_OWNER_DIED | libc::FUTEX_WAITERS;
     let free = || memory.write(at, &dead.to_le_bytes());
     waits.wake(at & (window::SIZE - 1), Waits::ANY, usize::MAX, None, free)?;

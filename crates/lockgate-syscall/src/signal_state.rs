@@ -1,5 +1,5 @@
 //! Virtual signals of one domain: what it wants done about each, which are blocked, and which wait. Nothing of the host's is seen or
-//! changed. Here is decided what comes next; how a handler is begun and returned from is the business of whoever runs the domain's code.
+//! changed. Here is decided what comes next; how a handler is begun and returned from is the business of the runtime.
 use super::timers::{Sends, Setting, Timers, Which};
 use super::wire::word;
 use rustix::io::Errno;
@@ -124,7 +124,7 @@ pub(super) struct Signals {
     /// In the order in which they came.
     waiting: Vec<Waiting>,
     timers: Timers,
-    /// They have changed since somebody asked.
+    /// They have changed since the runtime has asked.
     has_changed_timers: bool,
 }
 
@@ -236,7 +236,7 @@ impl Signals {
         such.fold(0, |set, (&signal, _)| set | bit(signal))
     }
 
-    /// Whether a signal to the domain would wait for somebody: a thread that waits for it, or all of them, the first one too, which block it.
+    /// Whether a signal to the domain would be kept: for a thread that waits for it, or because all threads, the first one too, block it.
     pub(super) fn is_held(&self, signal: u32) -> bool {
         let has = |set: &u64| set & bit(signal) != 0;
         self.wanted.values().any(has) || self.masks.contains_key(&0) && self.masks.values().all(has)
@@ -336,7 +336,7 @@ impl Signals {
         }
     }
 
-    /// Whether a signal ends the call of a thread at once: it is not blocked there, and nobody has said otherwise.
+    /// Whether a signal ends the call of a thread at once: it is not blocked there, and the domain has neither a handler for it nor ignores it.
     pub(super) fn is_deadly(&self, thread: u32, signal: u32) -> bool {
         self.handler(signal) == DEFAULT && !self.is_ignored(signal) && self.mask(thread) & bit(signal) == 0
     }

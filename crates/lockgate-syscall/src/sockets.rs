@@ -13,7 +13,7 @@ pub(super) struct Socket {
     pub(super) transport: Transport,
     /// It has been bound, or is being. The kernel lets a socket that has lost its port be bound once more.
     is_bound: AtomicBool,
-    /// It has an address at which the domain may be reached by anybody.
+    /// It has an address at which any peer may reach the domain.
     is_granted: AtomicBool,
     /// Nothing is received any more (`SHUT_RD`): a wait of the kernel's for a message ends so, and a try does not say it.
     is_shut: AtomicBool,
@@ -91,7 +91,7 @@ impl Socket {
         *locked(&self.linger) = linger;
     }
 
-    /// Whether it may be bound now: what was granted for its first address holds for no other. Whoever could not bind it gives that back.
+    /// Whether it may be bound now: what was granted for its first address holds for no other. A caller that could not bind it gives that back.
     pub(super) fn begins_to_be_bound(&self) -> bool {
         !self.is_bound.swap(true, Ordering::AcqRel)
     }
@@ -110,7 +110,7 @@ impl Socket {
         self.is_granted.store(true, Ordering::Release);
     }
 
-    /// Whether anybody may reach it.
+    /// Whether any peer may reach it.
     pub(super) fn is_granted(&self) -> bool {
         self.is_granted.load(Ordering::Acquire)
     }

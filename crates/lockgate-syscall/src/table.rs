@@ -58,6 +58,7 @@ pub const TABLE: &[Entry] = table! {
     23  select              Granted  select::select;
     24  sched_yield         Own      thread::sched_yield;
     25  mremap              Own      mmap::mremap;
+    26  msync               Own      mmap::msync;
     28  madvise             Own      mmap::madvise;
     32  dup                 Granted  dup::dup;
     33  dup2                Granted  dup::dup2;
@@ -221,7 +222,7 @@ pub const TABLE: &[Entry] = table! {
     441 epoll_pwait2        Granted  epoll::epoll_pwait2;
 };
 
-/// True of calls that hold nothing a jump out of them would lose: they take no lock, allocate nothing, change no books, and wait for nobody.
+/// True of calls that hold nothing a jump out of them would lose: they take no lock, allocate nothing, change no books, and wait for nothing.
 /// Handlers of the host's may interrupt them, so that they cost no system call of the host's more. Such a handler may end the thread: they
 /// have nothing to drop, either.
 pub fn is_plain(number: u64, arguments: [u64; 6]) -> bool {

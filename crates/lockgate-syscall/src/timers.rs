@@ -1,4 +1,4 @@
-//! Timers of one domain, that send it signals: `setitimer`, `alarm`, `timer_create`. Whoever runs the domain looks after them when the first one is due.
+//! Timers of one domain, that send it signals: `setitimer`, `alarm`, `timer_create`. The runtime looks at them when the first one is due.
 use rustix::io::Errno;
 use rustix::time::ClockId;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl Timer {
             && self.due.is_some_and(|due| due > self.counted || !self.interval.is_zero())
     }
 
-    /// Threads have run for so long since `since`. (It was set meanwhile: nobody knows how much of that came before.)
+    /// Threads have run for so long since `since`. (It was set meanwhile: how much of that came before is unknown.)
     fn count(&mut self, since: Instant, spent: &[(u32, Duration)]) {
         let Clock::Cpu(whose) = self.clock else { return };
         if since >= self.since {
@@ -227,7 +227,7 @@ impl Timers {
         any
     }
 
-    /// A thread is no more: what is for it is sent to nobody, and not to the next one in its place, nor does that one's time count for it.
+    /// A thread is no more: what is for it is not sent, not even to the next one in its place, nor does that one's time count for it.
     pub(super) fn forget(&mut self, thread: u32) {
         for (_, timer) in self.all() {
             timer.sends = timer.sends.filter(|sends| sends.to != Some(thread));

@@ -45,11 +45,11 @@ enum For {
     Anything,
     /// A lock of libc's own, which a thread gives back before its call returns.
     Lock,
-    /// What threads inside do, and nobody else.
+    /// What threads inside do, and nothing else.
     Peers,
 }
 
-/// How often a thread that waits for a lock looks whether there is anybody who could give it back.
+/// How often a thread that waits for a lock looks whether there is a thread that could give it back.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl For {
@@ -80,7 +80,7 @@ pub(super) enum Wake {
 }
 
 impl Waits {
-    /// The bits of whoever does not care for them.
+    /// The bits of calls that name none.
     pub(super) const ANY: u32 = u32::MAX;
 
     /// Ends every wait of the domain, present and future.
@@ -141,7 +141,7 @@ impl Waits {
         self.sleep_as(caller, address, (bits, For::Anything), until, ready)
     }
 
-    /// The same where only threads inside can end the wait: as long as they all wait themselves, nobody does.
+    /// The same where only threads inside can end the wait: as long as they all wait themselves, none does.
     pub(super) fn sleep_for_peers(
         &self,
         caller: Caller<'_>,
@@ -151,7 +151,7 @@ impl Waits {
         self.sleep_as(caller, address, (Waits::ANY, For::Peers), None, ready)
     }
 
-    /// The same for a lock of libc's own: [`Fault::LostLock`] once it is seen that nobody ends the wait.
+    /// The same for a lock of libc's own: [`Fault::LostLock`] once it is seen that no thread can end the wait.
     pub(super) fn sleep_for_lock(
         &self,
         caller: Caller<'_>,
@@ -203,7 +203,7 @@ impl Waits {
             if is_lost {
                 break Err(Halt::Fault(Fault::LostLock));
             }
-            // (Most locks are given back before they are looked at once: nobody needs to know of such a wait.)
+            // (Most locks are given back before they are looked at once: no other thread needs to know of such a wait.)
             if what == For::Peers || what == For::Lock && looks > 0 {
                 caller.threads.waits(looks <= u32::from(what == For::Lock));
             }
@@ -215,7 +215,7 @@ impl Waits {
             let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, timed out, interrupted: looks again in any case.
             caller.sleep.wait(&sleeper.eventcount, heard, left.as_ref());
-            // (Before the lock is looked at: whoever held it gave it back, and said so, before he left.)
+            // (Before the lock is looked at: the thread that held it gave it back, and said so, before it left.)
             is_lost = what == For::Lock && caller.threads.all_wait();
             state = locked(&self.state);
         };

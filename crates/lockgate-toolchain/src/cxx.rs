@@ -169,7 +169,7 @@ pub(crate) fn aliases<'n>(
     functions: &[String],
     names: impl Iterator<Item = &'n str>,
 ) -> Result<Vec<(String, String)>, Error> {
-    // Inputs are somebody else's: each of their names is looked at once, and not for each of the others.
+    // Inputs are untrusted: each of their names is looked at once, and not for each of the others.
     let symbols: HashSet<&str> = functions.iter().map(String::as_str).collect();
     let readable = LazyCell::new(|| {
         let mut readable: HashMap<String, Vec<(String, String)>> = HashMap::new();
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Objects and archives are somebody else's, and have as many names as there is room for. Red if each is compared with each: a minute.
+    /// Objects and archives are untrusted, and have as many names as there is room for. Red if each is compared with each: a minute.
     #[test]
     fn many_names_take_little_time() {
         const MANY: usize = 100_000;

@@ -32,7 +32,7 @@ pub(crate) struct Foreign {
     pub words: Vec<Word>,
     /// Names of the functions among them: they are called through thunks.
     pub functions: Vec<String>,
-    /// Weak symbols that nobody defines: their address is zero.
+    /// Weak symbols without a definition: their address is zero.
     pub absent: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn check(providers: &[Provider]) -> Result<(), Error> {
     }
 }
 
-/// Looks the undefined symbols of a link up: gates first, then the modules in their order. What nobody has is left to the linker.
+/// Looks the undefined symbols of a link up: gates first, then the modules in their order. What none of them has is left to the linker.
 pub(crate) fn look_up(undefined: &[Undefined], gates: &[Prototype], providers: &[Provider]) -> Foreign {
     let mut foreign = Foreign::default();
     let names: BTreeSet<&Undefined> = undefined.iter().collect();

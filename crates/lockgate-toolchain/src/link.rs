@@ -457,7 +457,7 @@ impl Link {
     }
 }
 
-/// Writes what was rejected, under a name that nobody has said: nothing else may have it that is no file, or waits for who reads it.
+/// Writes what was rejected, under a name that no user has chosen: it must not replace what is no file, or wait for a reader.
 fn keep(path: &Path, file: &[u8]) -> Result<(), Error> {
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let error = std::io::Error::other("it exists, and is not a file");
@@ -518,7 +518,7 @@ pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let mut file = std::fs::File::create(path).map_err(failed)?;
         if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            // Somebody else's file keeps its mode.
+            // Another user's file keeps its mode.
             let _ = file.set_permissions(std::fs::Permissions::from_mode(mode));
         }
         return std::io::Write::write_all(&mut file, bytes).map_err(failed);

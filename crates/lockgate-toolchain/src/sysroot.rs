@@ -535,8 +535,8 @@ mod tests {
         code.windows(6).any(|bytes| loads(&bytes[..2]) && bytes[2..] == NUMBER)
     }
 
-    /// A lock of libc's that an ended call holds is a fault for whoever waits for it. Red if musl, of whichever version, waits in a place that nobody
-    /// has looked at.
+    /// A lock of libc's that an ended call holds is a fault for a thread that waits for it. Red if musl, of whichever version, waits in a place
+    /// that was not looked at.
     #[test]
     fn all_waits_of_musls_are_known() {
         let tools = Tools::find().expect("a compiler and musl");

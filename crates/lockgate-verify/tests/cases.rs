@@ -153,7 +153,7 @@ fn a_rejection_names_rule_address_bytes_and_instruction() {
     assert!(rejection.to_string().starts_with(&text[..text.len() - 20]), "{rejection}");
 }
 
-/// The report's usage that hold, joined by commas; "-" if none does. Whether a whole module names vector registers nobody asks.
+/// The report's usage that hold, joined by commas; "-" if none does. Whether a whole module names vector registers is not asked.
 fn summary(report: &Report, of_function: bool) -> String {
     let usage = [
         (report.x87, "x87"),

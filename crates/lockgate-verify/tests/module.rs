@@ -143,7 +143,7 @@ fn the_largest_image_is_read() {
     assert!(refused(&builder.build()).what.contains("image is larger"));
 }
 
-/// Symbols that are nobody's to bind, or no functions and no data, are passed over, whatever they say.
+/// Symbols that are not to be bound, or no functions and no data, are passed over, whatever they say.
 #[test]
 fn other_symbols_are_passed_over() {
     const LOCAL_FUNCTION: u8 = 0x02;

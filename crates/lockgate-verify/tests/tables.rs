@@ -69,7 +69,7 @@ fn order_does_not_matter() {
     assert_rich(&Module::parse(&rich(&[]).build()).unwrap());
 }
 
-/// GNU's hash table: buckets, Bloom words and chains in the plural. Behind the last symbol that it knows lies one that nobody may read.
+/// GNU's hash table: buckets, Bloom words and chains in the plural. Behind the last symbol that it knows lies one that must not be read.
 #[test]
 fn gnu_hash_tables_count_symbols() {
     let undefined = (5, 0x12, 0, 0, 0);

@@ -326,7 +326,7 @@ def understood(elf, is_whole):
     if not is_whole:
         copies = {index: section for index, section in copies.items() if section.name not in DEBUG}
         refused.append(("debug information", "gdb does not come to its end"))
-    # Nobody knows where the names of what is damaged are, or what gdb would do with it.
+    # It is unknown where the names of what is damaged are, or what gdb would do with it.
     for what, cleans, parts in (("symbols", clean_symbols, TABLES), ("debug information", clean_debug_information, DEBUG)):
         try:
             cleans(shown, copies.values(), work, count)
@@ -430,7 +430,7 @@ def tell_nothing(elf, symbols, names, work, count):
             struct.pack_into("<I", elf, at, 0)
         elif texts.startswith(MANGLED, name) and elf[names.offset + name] != ord("?"):
             end = texts.find(b"\0", name, name + LONGEST_MANGLED + 1)
-            # gdb reads the name of each symbol, whoever else has it, and so does this.
+            # gdb reads the name of each symbol, even one that others have, too, and so does this.
             work.spend(max(end - name, 0) // 16)
             written = demangled_size(texts[name:end]) if end >= 0 else MOST_OF_ONE
             if written < min(MOST_OF_ONE, work.demangled):
@@ -1372,7 +1372,7 @@ def read(address, size):
 
 
 def address_of(symbol):
-    """Address of a symbol, anybody's, or None."""
+    """Address of a symbol of any file, or None."""
     language = gdb.parameter("language")
     gdb.execute("set language c", to_string=True)
     try:
@@ -1412,7 +1412,7 @@ def text(address, size):
 
 
 class Changed(gdb.Breakpoint):
-    """Where the runtime says that a module came or went: an address, since gdb would stop at everybody's function of that name."""
+    """Where the runtime says that a module came or went: an address, since gdb would stop at every function of that name."""
 
     def __init__(self, address):
         super().__init__(f"*{address}", internal=True)
@@ -1473,7 +1473,7 @@ class BareCode(Unwinder):
 
 
 def caller_of_entry(pending, sp, fs_base):
-    """Whoever called the entry point that began with its stack pointer at `sp`, from the thread's records."""
+    """The caller of the entry point that began with its stack pointer at `sp`, from the thread's records."""
     pc, sp_type = pending.read_register("rip"), pending.read_register("rsp").type
     try:
         for record, binding, control, host in entries(fs_base):

@@ -59,7 +59,7 @@ struct Parts {
     limit: Option<Duration>,
     /// How long a call may wait for its turn in an exclusive domain, if not as long as the domain says.
     queue: Option<Duration>,
-    /// Nobody knows the signature.
+    /// The signature is unknown.
     generic: bool,
     pointer: Option<PointerParts>,
 }

@@ -89,7 +89,7 @@ macro_rules! arity {
                         Ok(result) => result,
                         Err(payload) => {
                             gate.end_with_panic(payload);
-                            // SAFETY: any bits are an R; nobody will look at it.
+                            // SAFETY: any bits are an R; no code will look at it.
                             unsafe { std::mem::zeroed() }
                         }
                     }

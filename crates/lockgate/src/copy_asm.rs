@@ -191,7 +191,7 @@ lockgate_store_end:
     .cfi_endproc
     .size lockgate_store,.-lockgate_store
 
-    # Can the byte be written? It stays what it is, whoever else writes it.
+    # Can the byte be written? It stays what it is, whichever thread writes it meanwhile.
     .p2align 4
     .globl lockgate_touch
     .hidden lockgate_touch

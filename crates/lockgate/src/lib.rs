@@ -16,7 +16,7 @@
 //! what connects callers to entry points; [`mod@grant`] memory shared with domains; `domain/` domains; [`mod@registry`] entry points by name.
 //! The rules that this crate keeps are R1–R26 of `docs/rules.md`.
 
-// They panic where nobody can be told (`host/telling.rs`).
+// They panic where the stream is closed or full (`host/telling.rs`).
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod arities;

@@ -36,7 +36,7 @@ impl Module {
     }
 
     pub(crate) fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {
-        // Whoever made the file chose its name, and reports, logs and terminals show it.
+        // The file's author chose its name, and reports, logs and terminals show it.
         let name = printable(&name);
         call::prepare()?;
         Module::verified(name, file, &thunks::page())

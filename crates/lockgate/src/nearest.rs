@@ -1,9 +1,9 @@
-//! "Did you mean": the name that somebody may have meant.
+//! "Did you mean": the name that a user may have meant.
 //!
 //! Both sides of the comparison may be a module's choice, thousands of names of any length: only short names are compared, and not
-//! many. Whoever asks holds no lock that others need.
+//! many. The caller holds no lock that others need.
 
-/// Longest name that somebody may have mistyped, bytes.
+/// Longest name that a user may have mistyped, bytes.
 const LONGEST: usize = 64;
 
 /// Names of about the right length that are compared.

@@ -26,7 +26,7 @@ pub(crate) enum Lost {
     Word(u64),
 }
 
-/// What lies behind a return word that belongs to nobody's call: what a signal has interrupted, where its handler's frames end.
+/// What lies behind a return word that belongs to no call: what a signal has interrupted, where its handler's frames end.
 pub(crate) type Behind<'a> = &'a dyn Fn(u64) -> Option<Activation>;
 
 /// Activations, innermost first, up to the one whose return word lies at `exit`. (Each lies above the one before, which bounds the walk.)
@@ -100,7 +100,7 @@ pub(crate) fn entry(state: State, rsp: u64, exit: u64, read: impl Fn(u64) -> Opt
 #[inline(always)]
 pub(crate) fn end_of_walk(control: u64, entered: u64) -> u64 {
     match is_on_own_frames(control, entered) {
-        // (Of a call whose record was lost nobody knows where it began.)
+        // (Where a call began whose record was lost is unknown.)
         true => entered.wrapping_sub(size_of::<u64>() as u64),
         false => context_base(control),
     }

@@ -1,6 +1,7 @@
 //! Domains: memory access from the host, threads, resets, pools, whole programs, many at once.
 
-use crate::common::Guest;
+use crate::common::{Guest, detail};
+use lockgate::syscall::{Access, Grants};
 use lockgate::{
     AllocError, Allow, CallError, CreateError, Domain, DomainOptions, Export, FaultKind, HostFunction,
     MemoryError, Module, OnFailure, Pointer, Policy, Pool, Principal, Region, Registry, Request, ResetError,
@@ -9,6 +10,9 @@ use lockgate::{
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// The magic number of a file system in memory (linux/magic.h).
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
 const SOURCE: &str = r#"
 #include <stdlib.h>
@@ -620,8 +624,8 @@ fn a_reset_means_nothing_of_the_last_user() {
     let host = tempfile::tempdir().unwrap();
     std::fs::create_dir(host.path().join("d")).unwrap();
     let (_reader, writer) = std::io::pipe().unwrap();
-    let grants = lockgate::syscall::Grants::default()
-        .directory("/data", host.path(), lockgate::syscall::Access::ReadWrite)
+    let grants = Grants::default()
+        .directory("/data", host.path(), Access::ReadWrite)
         .and_then(|grants| grants.stdout(writer.into())?.listen("127.0.0.1:0"))
         .unwrap();
     let options = DomainOptions::new().grants(grants).measure_cpu_time();
@@ -788,15 +792,43 @@ fn copies_of_files_obey_the_time_limit() {
         }"#;
     let host = tempfile::tempdir().unwrap();
     std::fs::File::create(host.path().join("big")).unwrap().set_len(3 << 28).unwrap();
-    let grants = lockgate::syscall::Grants::default()
-        .directory("/data", host.path(), lockgate::syscall::Access::ReadOnly)
-        .unwrap();
+    let grants = Grants::default().directory("/data", host.path(), Access::ReadOnly).unwrap();
     let options =
         DomainOptions::new().grants(grants).memory_limit(1 << 30).time_limit(Duration::from_millis(5));
     let domain = Guest::c(source).domain_with(options);
     let error = domain.bind::<extern "C" fn() -> i32>("map").unwrap().call().unwrap_err();
     assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut);
     assert!(domain.memory_used() < 64 << 20, "it stopped in the middle, and what it had copied went again");
+}
+
+/// Red if `msync` does not have the kernel write: the page of the file would still be dirty.
+#[test]
+fn a_shared_file_is_on_the_disk_after_msync() {
+    let folder = tempfile::tempdir().unwrap();
+    if rustix::fs::statfs(folder.path()).unwrap().f_type == TMPFS {
+        support::skipped("msync of a shared file", "the temporary folder is in memory (tmpfs)");
+        return;
+    }
+    std::fs::write(folder.path().join("file"), [1; 3 * 4096]).unwrap();
+    let grants = Grants::default().directory("/data", folder.path(), Access::ReadWrite).unwrap();
+    let source = r#"
+        #include <errno.h>
+        #include <fcntl.h>
+        #include <sys/mman.h>
+        char *map(void) { return mmap(0, 3 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, open("/data/file", O_RDWR), 0); }
+        int change(char *at, int flags) { at[5000] = 7; return msync(at + 4096, 4096, flags) ? errno : 0; }
+        int unmapped(char *at) { return munmap(at, 4096) || !msync(at, 2 * 4096, MS_SYNC) ? 0 : errno; }
+    "#;
+    let domain = Domain::new(&Guest::c(source).module(), DomainOptions::new().grants(grants)).unwrap();
+    let at = domain.bind::<extern "C" fn() -> Pointer<u8>>("map").unwrap().call().unwrap();
+    let change = domain.bind::<extern "C" fn(Pointer<u8>, i32) -> i32>("change").unwrap();
+    let dirty = || ["Shared_Dirty:", "Private_Dirty:"].map(|name| detail(at.address() + 4096, name));
+    assert_eq!(change.call(at, libc::MS_ASYNC).unwrap(), 0);
+    assert_eq!(change.call(at, libc::MS_SYNC).unwrap(), 0);
+    assert_eq!(dirty(), ["0 kB", "0 kB"]);
+    assert_eq!(std::fs::read(folder.path().join("file")).unwrap()[5000], 7);
+    let unmapped = domain.bind::<extern "C" fn(Pointer<u8>) -> i32>("unmapped").unwrap();
+    assert_eq!(unmapped.call(at).unwrap(), libc::ENOMEM);
 }
 
 #[test]
@@ -911,7 +943,6 @@ fn nothing_that_is_opened_becomes_a_stream_of_the_process() {
 #[test]
 #[ignore = "run by nothing_that_is_opened_becomes_a_stream_of_the_process"]
 fn child_without_streams() {
-    use lockgate::syscall::{Access, Grants};
     const OPENS: &str = "
         #include <errno.h>
         #include <fcntl.h>

@@ -1,6 +1,6 @@
 //! Rules R1–R6: what a domain's memory services can and cannot do. Each test says which protection it attacks.
 
-use crate::common::{Guest, host_sys, in_child, mappings, peek};
+use crate::common::{Guest, detail, host_sys, in_child, mappings, peek};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, HostError, LoadError, Module, Pointer, ResetError,
@@ -227,27 +227,9 @@ fn r3_the_module_cannot_write_sealed_ranges() {
 fn r3_sealed_domains_resist_the_host_itself() {
     let domain = services().domain_with(DomainOptions::new().seal(true));
     for offset in [window::HEADER, window::GATE_TABLE, window::THUNKS, window::IMAGE] {
-        let flags = vm_flags(domain.base() + offset);
+        let flags = detail(domain.base() + offset, "VmFlags:");
         assert!(flags.contains("sl") || !kernel_seals(), "{offset:#x} is not sealed: {flags}");
     }
-}
-
-/// The VmFlags of the mapping at `address`.
-fn vm_flags(address: u64) -> String {
-    let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
-    let mut inside = false;
-    for line in text.lines() {
-        if let Some((start, rest)) = line.split_once('-')
-            && let (Ok(start), Some(end)) = (u64::from_str_radix(start, 16), rest.split(' ').next())
-            && let Ok(end) = u64::from_str_radix(end, 16)
-        {
-            inside = (start..end).contains(&address);
-        }
-        if inside && let Some(flags) = line.strip_prefix("VmFlags:") {
-            return flags.to_owned();
-        }
-    }
-    String::new()
 }
 
 fn kernel_seals() -> bool {

@@ -54,7 +54,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up")
     }
 
-    /// What is misspelt here would run in `make check`, or hide a test that somebody adds under that name later.
+    /// What is misspelt here would run in `make check`, or hide a test that is added under that name later.
     #[test]
     fn every_line_is_about_something() {
         let programs = crate::program::programs(root()).expect("cargo's metadata");

@@ -365,7 +365,7 @@ mod tests {
         Program { target, is_suite: false, path, folder: folder.to_owned() }
     }
 
-    /// Red if a program counts as fine because its status is 0: tests that have gone are missed by nobody.
+    /// Red if a program counts as fine because its status is 0: tests that have gone are not missed.
     #[test]
     fn a_test_that_does_not_run_is_missed() {
         let folder = tree("lanes");

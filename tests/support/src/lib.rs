@@ -13,7 +13,7 @@ use std::time::SystemTime;
 /// `make test` names a file in this variable, empties it first and shows it last.
 const FILE: &str = "LOCKGATE_SKIPPED";
 
-/// Says that `what` was left out on this machine, and why: past the capture of a test's output, which nobody sees when the test passes.
+/// Says that `what` was left out on this machine, and why: past the capture of a test's output, which is not shown when the test passes.
 ///
 /// # Panics
 /// If the file that `make test` shows cannot be written.

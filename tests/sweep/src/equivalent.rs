@@ -14,7 +14,7 @@ pub struct Equivalent {
     pub function: String,
     /// As in [`Mutant`]: all that begin so.
     pub change: String,
-    /// Why nobody can see the difference.
+    /// Why no test can see the difference.
     pub reason: String,
 }
 

@@ -3,7 +3,7 @@
 use lockgate_postgres::Held;
 
 /// Has all threads of this process allocate from one arena. With glibc's default of eight for each processor, a few objects that live on in each
-/// hold pages of all of them, and how many is chance: that would hide what grows because somebody holds it.
+/// hold pages of all of them, and how many is chance: that would hide what grows because it is held.
 pub fn allocate_in_one_arena() {
     // SAFETY: a setting of the allocator's, which takes its own lock.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };

@@ -55,7 +55,7 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // SAFETY: the timer exists, and nobody uses it afterwards.
+        // SAFETY: the timer exists, and is not used afterwards.
         unsafe { libc::timer_delete(self.0) };
     }
 }

@@ -229,7 +229,7 @@ const GIVEN_UP: usize = 16 << 10;
 fn show(text: &mut dyn fmt::Write, module: &Module, shown: &Shown<'_>) -> fmt::Result {
     let paint = Paint::stdout();
     if let Some(exports) = &shown.exports {
-        // Each module has some of Lockgate's own, which nobody looks for.
+        // Each module has some of Lockgate's own, which users do not look for.
         let own = exports.iter().filter(|export| !export.name.starts_with("_lg_")).count();
         let more = match exports.len() - own {
             0 => String::new(),

@@ -27,6 +27,9 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     domain: domain::Limits,
+    /// The name that the program sees as its own, argument 0 (default: PROGRAM as it is given). BusyBox and its like choose by this name what they do
+    #[arg(long, value_name = "NAME")]
+    argv0: Option<OsString>,
     /// Grant no standard streams
     #[arg(long)]
     no_streams: bool,
@@ -47,7 +50,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let program = args.command.first().context("give a program")?;
+    let (program, arguments) = args.command.split_first().context("give a program")?;
     let module = Module::open(program)?;
     let (file, _) = lockgate_outside::open(Path::new(program))
         .with_context(|| format!("cannot read {}", printable_bytes(program.as_bytes())))?;
@@ -55,7 +58,8 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !args.no_streams {
         grants = grants.standard_streams()?;
     }
-    let options = args.domain.options(grants)?.arguments(&args.command);
+    let name = args.argv0.as_ref().unwrap_or(program);
+    let options = args.domain.options(grants)?.arguments([name].into_iter().chain(arguments));
     let program = Program::new(&module, options)?;
     program.signals().forward(SIGNALS).context("cannot wait for signals")?;
     let ended = program.run();

@@ -292,7 +292,7 @@ impl Rates {
 }
 
 fn sort_domains(report: &mut Report, sort: Sort) {
-    // Numbers that nobody knows come last; -0.5 is none that is known.
+    // Unknown numbers come last; -0.5 is none that is known.
     let rate = |rate: Option<f64>| Reverse((rate.unwrap_or(-0.5) * 1000.0) as i64);
     for process in &mut report.processes {
         match sort {

@@ -20,6 +20,14 @@ fn arguments_and_status_pass_through() {
     run(&[], &["time"]).gives(0, "");
 }
 
+#[test]
+fn a_program_sees_the_name_that_it_is_given() {
+    run(&[], &["name"]).gives(0, &format!("{}\n", program()));
+    run(&["--argv0", "a name"], &["name"]).gives(0, "a name\n");
+    run(&["--argv0", ""], &["name"]).gives(0, "\n");
+    run(&["--argv0", "a name"], &["arguments", "one"]).gives(0, "one\n");
+}
+
 /// Names of files are any bytes, and so are arguments and variables. Red with [`String`]s on the way.
 #[test]
 fn arguments_and_variables_are_any_bytes() {

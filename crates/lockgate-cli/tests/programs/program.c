@@ -57,7 +57,9 @@ int main(int argc, char **argv)
 {
     if (argc < 2)
         return 9;
-    if (is("arguments", argv))
+    if (is("name", argv))
+        puts(argv[0]);
+    else if (is("arguments", argv))
         for (int i = 2; i < argc; i++)
             puts(argv[i]);
     else if (is("environment", argv))

@@ -125,6 +125,8 @@ int main(int count, char **arguments) {
         printf("%d\n", (int)getpid());
     if (!strcmp(part, "variable"))
         puts(getenv(arguments[2]) ? getenv(arguments[2]) : "none");
+    if (!strcmp(part, "name"))
+        puts(arguments[0]);
     if (!strcmp(part, "mask"))
         printf("%03o\n", (unsigned)umask(0));
     if (!strcmp(part, "folder")) {

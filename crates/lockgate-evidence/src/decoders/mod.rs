@@ -1,6 +1,6 @@
 //! Other people's decoders, asked the questions that the verifier answers.
 //!
-//! Each of them was written from the manuals by somebody else: Zydis (C), yaxpeax-x86 (Rust) and iced-x86 (Rust). The last one is the least
+//! Each of them was written from the manuals by other authors: Zydis (C), yaxpeax-x86 (Rust) and iced-x86 (Rust). The last one is the least
 //! independent: the verifier's table of forms was made with it, but the verifier's decoder was not.
 
 mod iced;

@@ -48,7 +48,7 @@ pub type Add = fn(&mut Notes, &str) -> Result<(), NoteError>;
 /// One annotation a line, all of one declaration. Returns the number of lines.
 ///
 /// # Panics
-/// They say something else the second time, or what nobody wrote.
+/// They say something else the second time, or what the annotation does not.
 pub fn check(input: &[u8], add: Add) -> u64 {
     let text = String::from_utf8_lossy(input);
     let mut notes = Notes::default();

@@ -1,6 +1,6 @@
 //! The build side as a whole: `lockgate link` of hostile objects and archives, with GNU ld behind the rewriter.
 //!
-//! Whoever builds a module from objects of others must get a module that the verifier accepts, or a reason; at a price that has a limit
+//! A user who builds a module from objects of others must get a module that the verifier accepts, or a reason; at a price that has a limit
 //! in time, memory and output; and find nothing else than that.
 
 use crate::Target;
@@ -136,7 +136,7 @@ fn prepared(how: u8, file: &Path, output: &Path, place: &Place) -> Result<Link, 
 const JOINING: [u8; 2] = [5, 6];
 const VERBATIM: u8 = 7;
 
-/// A reason is a text of a length that somebody reads. What the verifier rejects, the rewriter should not have made: but what
+/// A reason is a text of a length that a user reads. What the verifier rejects, the rewriter should not have made: but what
 /// relocations of the input lead to is the input's affair, as it is in `rewriter`.
 fn explained(error: &Error) {
     let text = error.to_string();

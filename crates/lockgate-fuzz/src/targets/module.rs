@@ -78,7 +78,7 @@ fn run(input: &[u8], module: &Arc<Module>) -> u64 {
     let Ok(domain) = Domain::new(module, options) else { return 1 };
     let mut calls = 1;
     for export in &parsed.exports {
-        // What has a signature that nobody understands cannot be bound.
+        // What has an unknown signature cannot be bound.
         if let Ok(function) = domain.bind::<extern "C" fn(u64) -> u64>(&export.name) {
             if let Err(error) = function.call(domain.base()) {
                 assert!(!error.to_string().is_empty());

@@ -74,7 +74,7 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
     header.functions.len().max(1) as u64
 }
 
-/// What crosses as it is has no pointers in it: nobody would look at them.
+/// What crosses as it is has no pointers in it: no check would look at them.
 fn nothing_leads_on(header: &Header, plan: &Plan) {
     fn leads_on(header: &Header, shape: &Shape, seen: &mut BTreeSet<String>) -> bool {
         match shape {

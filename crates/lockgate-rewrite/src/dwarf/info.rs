@@ -274,7 +274,7 @@ impl<'a> Walk<'a> {
                 .checked_sub(entry.attributes().len())
                 .ok_or_else(|| Malformed::at(at, "has more attributes than fit into its bytes"))?;
             for spec in entry.attributes() {
-                // Where the form stands before the value, no field is what its form says. Nobody writes that.
+                // Where the form stands before the value, no field is what its form says. No compiler writes that.
                 if spec.form() == dw::DW_FORM_indirect {
                     return Err(Malformed::at(at, "has an attribute whose form stands before its value"));
                 }

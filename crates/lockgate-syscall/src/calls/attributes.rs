@@ -28,7 +28,7 @@ pub fn fchmodat(ctx: &SyscallContext<'_>, [fd, path, bits, ..]: [u64; 6]) -> Rep
     if handle.read_only {
         return Err(Errno::ROFS.into());
     }
-    // As before an opening: but whoever owns a file may change its rights even if it cannot be opened.
+    // As before an opening: but the file's owner may change its rights even if it cannot be opened.
     admit(&ctx.process.grants, &handle.stat)?;
     rustix::fs::chmod(link_of(&handle.fd), mode(bits))?;
     Ok(0)

@@ -45,7 +45,7 @@ pub fn fchdir(ctx: &SyscallContext<'_>, [fd, ..]: [u64; 6]) -> Reply {
 }
 
 fn enter(ctx: &SyscallContext<'_>, directory: Arc<Description>, path: Vec<u8>) -> Reply {
-    // Whoever may not look anything up in a directory may not go there either: the kernel is to say so.
+    // Without the right to look names up in a directory a program may not go there either: the kernel is to say so.
     resolve(directory.fd(), b".", HANDLE, Mode::empty())?;
     let current = Current::new(&ctx.process.grants, directory, path);
     *locked(&ctx.process.current) = Arc::new(current);

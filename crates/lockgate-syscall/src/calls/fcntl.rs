@@ -35,7 +35,7 @@ pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) ->
         }
         libc::F_ADD_SEALS => memory_file::add_seals(&file, argument),
         libc::F_GET_SEALS => memory_file::seals(&file),
-        // Nobody is told of anything by SIGIO.
+        // No process gets a SIGIO.
         libc::F_GETOWN | F_GETSIG => Ok(0),
         libc::F_GETLK => lock::get(ctx, &file, argument),
         libc::F_SETLK => lock::set(ctx, number, &file, argument, false),

@@ -14,7 +14,7 @@ const ROWS: usize = 16;
 /// Functions between two looks at whether the call is to end.
 const BUDGET: u64 = 1024;
 
-/// Whether so few functions are asked for that nobody need look whether the call is to end.
+/// Whether so few functions are asked for that the walk need not look whether the call is to end.
 pub(crate) fn are_few([_, count, skip, ..]: [u64; 6]) -> bool {
     count.saturating_add(skip) < BUDGET
 }

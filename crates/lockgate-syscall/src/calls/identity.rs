@@ -7,7 +7,7 @@ const PARENT: u64 = 1;
 /// Its user and group, also the owner of every file that it sees: nobody's. No user of the host is meant.
 pub(super) const USER: u32 = 65534;
 
-/// `getpid()`: the host's, by which whoever started a program knows it.
+/// `getpid()`: the host's, by which the process that started a program knows it.
 pub fn getpid(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Ok(ctx.process.number().into())
 }

@@ -35,7 +35,7 @@ pub(super) fn set(
     };
     retry(ctx, wait, || {
         let mut locks = locked(&ctx.process.locks);
-        // Whoever closes the number from here on waits for these books, and finds the lock in them.
+        // A thread that closes the number from here on waits for these books, and finds the lock in them.
         if !locked(&ctx.process.descriptors).names(number, file) {
             return Err(Errno::BADF);
         }

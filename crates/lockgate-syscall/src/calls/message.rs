@@ -282,7 +282,7 @@ fn send_some(
             }
             Err(Errno::INTR) => ctx.check_signals()?,
             Err(Errno::PIPE) => {
-                // (Of messages that nobody takes Linux sends no signal.)
+                // (Linux sends no signal for messages that no peer receives.)
                 if !flags.contains(SendFlags::NOSIGNAL) && !open.socket().has_messages() {
                     signal::raise(ctx, libc::SIGPIPE)?;
                 }
@@ -317,7 +317,7 @@ pub(super) fn receive(
     let mut buffer = vec![0; CHUNK.min(left)];
     let mut done = 0;
     let least = match flags.contains(RecvFlags::WAITALL) {
-        _ if flags.intersects(RECEIVE) => 1, // whoever peeks would see the same again
+        _ if flags.intersects(RECEIVE) => 1, // a second peek would see the same again
         true => left,
         false => open.socket().least().min(left),
     };
@@ -370,8 +370,8 @@ fn receive_one(
     Ok(Received { length, from, is_cut: whole > got })
 }
 
-/// Bytes that came, from whom, and how many there were. Of an unconnected socket that nobody was to reach, what others than granted peers have
-/// sent is dropped.
+/// Bytes that came, from whom, and how many there were. An unconnected socket that has no granted address of its own drops what
+/// others than granted peers have sent.
 fn receive_some(
     ctx: &SyscallContext<'_>,
     open: &Open,
@@ -381,7 +381,7 @@ fn receive_some(
 ) -> Result<(usize, Address, usize), Halt> {
     let socket = open.socket();
     let host = open.file().fd();
-    // (Nobody waits for urgent data.)
+    // (No call waits for urgent data.)
     let waits = !open.file().nonblocking() && !flags.intersects(RecvFlags::DONTWAIT | RecvFlags::OOB);
     let mut hosts = flags & RECEIVE | RecvFlags::DONTWAIT;
     if socket.has_messages() {

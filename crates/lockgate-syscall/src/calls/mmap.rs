@@ -1,4 +1,4 @@
-//! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`: memory of the window, never executable.
+//! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`, `msync`: memory of the window, never executable.
 use crate::descriptors::{Behind, Description, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::{CHUNK, Placement, Protection, Resize, SyscallContext};
@@ -165,6 +165,20 @@ pub fn madvise(ctx: &SyscallContext<'_>, [at, length, advice, ..]: [u64; 6]) -> 
         | libc::MADV_COLD
         | libc::MADV_PAGEOUT => {}
         _ => return Err(Errno::INVAL.into()),
+    }
+    Ok(0)
+}
+
+/// `msync(address, length, flags)`: the kernel writes shared files itself sooner or later; `MS_SYNC` waits until it has.
+pub fn msync(ctx: &SyscallContext<'_>, [at, length, flags, ..]: [u64; 6]) -> Reply {
+    let wait = match flags as i32 & !libc::MS_INVALIDATE {
+        0 | libc::MS_ASYNC => false,
+        libc::MS_SYNC => true,
+        _ => return Err(Errno::INVAL.into()),
+    };
+    let at = aligned(at)?;
+    if length != 0 {
+        ctx.memory.sync(at, pages(length)?, wait)?;
     }
     Ok(0)
 }

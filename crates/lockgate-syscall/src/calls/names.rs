@@ -163,8 +163,8 @@ pub fn symlink(ctx: &SyscallContext<'_>, [target, new, ..]: [u64; 6]) -> Reply {
     symlinkat(ctx, [target, CURRENT, new, 0, 0, 0])
 }
 
-/// `symlinkat(target, fd, new)`: where that was granted. Whoever follows the link, the host too, comes to something beneath the link's own folder,
-/// wherever that is moved: the target is relative, and does not climb.
+/// `symlinkat(target, fd, new)`: where that was granted. A program that follows the link, on the host too, comes to something beneath the link's
+/// own folder, wherever that is moved: the target is relative, and does not climb.
 pub fn symlinkat(ctx: &SyscallContext<'_>, [target, fd, new, ..]: [u64; 6]) -> Reply {
     let (target, new) = (ctx.path(target)?, ctx.path(new)?);
     if target.is_empty() {

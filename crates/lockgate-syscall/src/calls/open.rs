@@ -60,7 +60,7 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
     let waits = !flags.contains(OFlags::NONBLOCK);
     let description = loop {
         match place.open(&ctx.process.grants, flags, mode) {
-            // A FIFO that nobody reads: the kernel has no wait for that which could be ended.
+            // A FIFO without a reader: the kernel has no wait for one which could be ended.
             Err(Errno::NXIO) if waits => ctx.sleep_until(Some(Instant::now() + PAUSE))?,
             description => break description?,
         }
@@ -74,7 +74,7 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
 }
 
-/// Waits until somebody has opened the FIFO for writing, as Linux does before it is open. What was written stays in it.
+/// Waits until a process has opened the FIFO for writing, as Linux does before it is open. What was written stays in it.
 fn wait_for_writer(ctx: &SyscallContext<'_>, fifo: &Description) -> Result<(), Halt> {
     let _places = [ctx.process.place()?, ctx.process.place()?];
     let (_ours, copy) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;

@@ -1,8 +1,8 @@
 //! Reads, writes and waits for events in which nothing but the kernel has to be asked. They take no lock, allocate nothing, and have nothing to
 //! drop, so that handlers of the host's may interrupt them and leave them by a jump, and no signal has to be held back.
 //!
-//! The kernel moves the bytes between the file and the domain's memory itself: nobody judges them. Whatever needs more than that (a time limit of a
-//! socket's own, a signal, a stream of the host's, many parts) is not done here: the call begins anew, and has its lock and its checks.
+//! The kernel moves the bytes between the file and the domain's memory itself: no code of ours looks at them. Whatever needs more than that (a time
+//! limit of a socket's own, a signal, a stream of the host's, many parts) is not done here: the call begins anew, and has its lock and its checks.
 use super::epoll::EVENTS;
 use super::message::{CONTROL_LENGTH, FLAGS, HEADER};
 use super::read_write::{MOST_AT, PIPE, STANDARD_ERROR};
@@ -424,7 +424,7 @@ fn events(ctx: &SyscallContext<'_>, set: &Description, arguments: [u64; 6]) -> A
             ctx.sleep.rests();
         }
         let events = ctx.memory.exchange(Exchange::Events(wait), set.fd(), &[(at, room)]);
-        // The domain's end is for nobody to see.
+        // A domain that ends does not see that it ends.
         if ctx.process.waits.is_killed() {
             return again;
         }

@@ -295,7 +295,7 @@ pub(super) fn write_some(
             let appends = file.status().contains(OFlags::APPEND);
             return Ok(memory.write(file.fd(), bytes, position, appends, ctx.memory.usage().0)?);
         }
-        // (Nobody writes these.)
+        // (These can only be read.)
         Behind::Signals { .. } | Behind::Notifications(_) => return Err(Errno::INVAL.into()),
         Behind::Kernel => {}
     }
@@ -341,13 +341,13 @@ pub(super) fn too_large(ctx: &SyscallContext<'_>) -> Halt {
 }
 
 /// Reads what is there. Nothing where the thread has to wait for it, or where the file or the kernel cannot try.
-/// (A domain that made the stream non-blocking has its answer: the kernel would wait if somebody else took what is there meanwhile.)
+/// (A domain that made the stream non-blocking has its answer: the kernel would wait if another reader took what is there meanwhile.)
 fn read_at_once(file: &Description, into: &mut [u8]) -> Option<Result<usize, Errno>> {
     let read = rustix::io::preadv2(file.fd(), &mut [IoSliceMut::new(into)], CURRENT, ReadWriteFlags::NOWAIT);
     Some(read).filter(|read| has_tried(file, read))
 }
 
-/// Writes what there is room for, and sends no signal if nobody reads it, likewise. (A kernel before 6.18 does not know [`NO_SIGNAL`].)
+/// Writes what there is room for, and sends no signal if it has no reader, likewise. (A kernel before 6.18 does not know [`NO_SIGNAL`].)
 fn write_at_once(file: &Description, bytes: &[u8]) -> Option<Result<usize, Errno>> {
     let flags = ReadWriteFlags::NOWAIT | NO_SIGNAL;
     let written = if bytes.is_empty() {

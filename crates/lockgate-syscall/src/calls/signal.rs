@@ -86,7 +86,7 @@ pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply 
 
 /// `kill(process, signal)`.
 pub fn kill(ctx: &SyscallContext<'_>, [process, signal, ..]: [u64; 6]) -> Reply {
-    // 0 and -1 mean its own group and everybody: itself, here.
+    // 0 and -1 mean its own group and all processes: itself, here.
     let number = ctx.process.number() as i32;
     let own = [0, -1, number, -number];
     if !own.contains(&(process as i32)) {
@@ -123,7 +123,7 @@ pub fn rt_sigqueueinfo(ctx: &SyscallContext<'_>, [process, signal, info, ..]: [u
     send(ctx, None, signal, |signal| sent(ctx, signal, code, value))
 }
 
-/// What is told of a signal that somebody has sent.
+/// What a handler is told of a signal that the domain has sent itself.
 fn sent(ctx: &SyscallContext<'_>, signal: u32, code: i32, value: u64) -> Info {
     Info {
         signal,
@@ -184,7 +184,7 @@ pub fn rt_sigsuspend(ctx: &SyscallContext<'_>, [mask, size, ..]: [u64; 6]) -> Re
 }
 
 /// Waits with another mask. A handler that ends the wait begins with that one, and gives the thread its own back when it returns; where another
-/// thread takes the signal first, whoever asks for what comes next does ([`Process::is_suspended`](crate::Process::is_suspended)).
+/// thread takes the signal first, the code that asks for what comes next does ([`Process::is_suspended`](crate::Process::is_suspended)).
 pub(super) fn with_mask(ctx: &SyscallContext<'_>, mask: u64, wait: impl FnOnce() -> Reply) -> Reply {
     let slot = ctx.thread.slot;
     ctx.process.change_signals(|signals| {

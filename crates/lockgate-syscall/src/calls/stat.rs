@@ -114,7 +114,7 @@ fn look_up(ctx: &SyscallContext<'_>, fd: u64, path: u64, flags: u64) -> Result<S
     Ok(ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, follow)?.stat)
 }
 
-/// A folder that only leads to a grant: nobody writes there, and no other folder is the same.
+/// A folder that only leads to a grant: no domain writes there, and no other folder is the same.
 fn bare_folder(grant: &Directory) -> Result<Stat, Errno> {
     let mut stat = rustix::fs::fstat(grant.description.fd())?;
     stat.st_mode = libc::S_IFDIR | 0o555;

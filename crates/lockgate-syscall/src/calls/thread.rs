@@ -96,7 +96,7 @@ pub fn arch_prctl(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Err(Errno::PERM.into())
 }
 
-/// Calls that a program does well without, and tries for that reason: it hears so at once, and nobody else does.
+/// Calls that a program does well without, and tries for that reason: it hears so at once, and the host is not told.
 pub fn not_here(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Err(Errno::NOSYS.into())
 }

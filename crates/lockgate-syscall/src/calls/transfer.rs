@@ -86,7 +86,7 @@ pub fn sendfile(ctx: &SyscallContext<'_>, [out, input, offset, count, ..]: [u64;
     moved(done, last)
 }
 
-/// Whether what is written together arrives together, or nobody writes it.
+/// Whether what is written together arrives together, or it can only be read.
 fn has_messages(file: &Description) -> bool {
     let is_message = file.socket.as_ref().is_some_and(|socket| socket.has_messages());
     is_message || file.keeps_messages() || !matches!(file.behind, Behind::Kernel | Behind::Memory(_))

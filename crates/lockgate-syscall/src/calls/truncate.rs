@@ -46,7 +46,7 @@ pub(super) fn empty(ctx: &SyscallContext<'_>, file: &Description) -> Result<(), 
     if file.writable {
         resize(ctx, file.fd(), 0)?;
     } else if rustix::fs::fstat(file.fd())?.st_size > 0 {
-        // As Linux: whoever may write the file empties it, even where it is opened for reading.
+        // As on Linux, a right to write the file is enough to empty it, even where it is opened for reading.
         let writer = reopen(file.fd(), OFlags::WRONLY | OFlags::NONBLOCK)?;
         resize(ctx, rustix::fd::AsFd::as_fd(&writer), 0)?;
     }
@@ -80,7 +80,7 @@ fn resize(ctx: &SyscallContext<'_>, file: BorrowedFd<'_>, length: u64) -> Reply 
 
 /// Where what a file has between `from` and `to` ends, but for holes shorter than a piece; `to` if that cannot be told.
 fn end_of_data(file: BorrowedFd<'_>, from: u64, mut to: u64) -> u64 {
-    // A description of our own: the file's has a position that somebody may be using.
+    // A description of our own: the file's has a position that another thread may be using.
     let Ok(own) = reopen(file, OFlags::WRONLY | OFlags::NONBLOCK) else { return to };
     let mut from = from;
     while to - from > PIECE {

@@ -465,7 +465,7 @@ fn a_writable_grant_may_lie_in_a_read_only_one() {
     }
 }
 
-/// A FIFO that is refused has not been opened: whoever waits at its other end still waits.
+/// A FIFO that is refused has not been opened: a process that waits at its other end still waits.
 #[test]
 fn what_is_refused_was_not_opened() {
     use std::os::unix::fs::OpenOptionsExt;
@@ -479,7 +479,7 @@ fn what_is_refused_was_not_opened() {
         rustix::event::poll(&mut fds, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap();
         fds[0].revents().contains(rustix::event::PollFlags::HUP)
     };
-    assert!(!hung_up(), "nobody has written yet");
+    assert!(!hung_up(), "no writer has come yet");
     for flags in
         [libc::O_WRONLY, libc::O_RDWR, libc::O_WRONLY | libc::O_NONBLOCK, libc::O_CREAT | libc::O_WRONLY]
     {

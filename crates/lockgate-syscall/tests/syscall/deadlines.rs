@@ -21,7 +21,7 @@ fn waiting_calls(guest: &Guest) -> Vec<(&'static str, i64, Vec<u64>)> {
         ("poll", libc::SYS_poll, vec![polled, 1, u64::MAX]),
         ("ppoll", libc::SYS_ppoll, vec![polled, 1, 0, 0]),
         ("poll of nothing", libc::SYS_poll, vec![BASE, 0, u64::MAX]),
-        // More than a pipe holds, with nobody to read it.
+        // More than a pipe holds, without a reader.
         ("write", libc::SYS_write, vec![1, BASE + 4096, 1 << 19]),
     ]
 }
@@ -112,7 +112,7 @@ fn a_long_hole_is_one_piece() {
         rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(7)).unwrap();
         let until = Instant::now() + Duration::from_secs(60);
         assert_eq!(guest.call_until(libc::SYS_ftruncate, &[1, 3], until), Outcome::Return(0));
-        assert_eq!((length(), rustix::fs::tell(&file)), (3, Ok(7)), "nobody moved the host's position");
+        assert_eq!((length(), rustix::fs::tell(&file)), (3, Ok(7)), "the host's position has not moved");
         rustix::fs::ftruncate(&file, 0).unwrap();
     }
     // What is there goes a piece at a time all the same.

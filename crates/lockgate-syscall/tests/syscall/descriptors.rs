@@ -363,7 +363,7 @@ fn attributes_of_granted_streams_are_the_hosts() {
     assert_eq!(file.metadata().unwrap().len(), 3);
 }
 
-/// What the host opened stays as it is, whoever of its domains asks for what.
+/// What the host opened stays as it is, whatever its domains ask for.
 #[test]
 fn flags_of_a_stream_are_one_domains_own() {
     let (_reader, writer) = std::io::pipe().unwrap();
@@ -599,7 +599,7 @@ fn a_number_never_names_what_another_has() {
     });
 }
 
-/// A pipe that is closed under a read stays open for that read, and no longer. Red if what a call has used is dropped by nobody: the limit is
+/// A pipe that is closed under a read stays open for that read, and no longer. Red if what a call has used is not dropped: the limit is
 /// reached.
 #[test]
 fn a_pipe_closed_under_a_read_is_gone_behind_it() {
@@ -612,7 +612,7 @@ fn a_pipe_closed_under_a_read_is_gone_behind_it() {
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| guest.call(libc::SYS_read, &[input, room, 1]));
             guest.ok(libc::SYS_close, &[input]);
-            // (If it had not begun, there is nobody left to write to.)
+            // (If it had not begun, there is no reader left.)
             let written = guest.call(libc::SYS_write, &[output, byte, 1]);
             guest.ok(libc::SYS_close, &[output]);
             match reader.join().unwrap() {

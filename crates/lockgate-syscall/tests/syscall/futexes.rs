@@ -39,7 +39,7 @@ fn sleepers_are_woken() {
             assert_eq!(sleeper.join().unwrap(), Outcome::Return(0));
         }
     });
-    assert_eq!(guest.ok(libc::SYS_futex, &[word, WAKE, 9]), 0, "nobody is left");
+    assert_eq!(guest.ok(libc::SYS_futex, &[word, WAKE, 9]), 0, "no waiter is left");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn waits_time_out() {
     assert_eq!(
         guest.err(libc::SYS_futex, &[word, bitset, 0, past, 0, 0]),
         Errno::INVAL,
-        "nobody could wake it"
+        "no thread could wake it"
     );
 }
 
@@ -98,7 +98,11 @@ fn absolute_waits_are_woken_by_their_bits() {
             };
             let (one, two) = (sleeper(1, 0b0110), sleeper(2, 0b1000));
             let wake = |bits| loop {
-                assert_eq!(guest.ok(libc::SYS_futex, &[word, WAKE_BITS, 9, 0, 0, 0b0001]), 0, "nobody's bit");
+                assert_eq!(
+                    guest.ok(libc::SYS_futex, &[word, WAKE_BITS, 9, 0, 0, 0b0001]),
+                    0,
+                    "no waiter's bit"
+                );
                 match guest.ok(libc::SYS_futex, &[word, WAKE_BITS, 9, 0, 0, bits]) {
                     0 => std::thread::yield_now(),
                     woken => break assert_eq!(woken, 1),
@@ -106,7 +110,7 @@ fn absolute_waits_are_woken_by_their_bits() {
             };
             wake(0b0010);
             assert_eq!(one.join().unwrap(), Outcome::Return(0));
-            // Who names no bits wakes anybody.
+            // A call that names no bits wakes any thread.
             wake_all(&guest, word);
             assert_eq!(two.join().unwrap(), Outcome::Return(0));
         });
@@ -148,7 +152,7 @@ fn requeueing_counts_and_compares() {
             std::thread::yield_now();
         }
         assert_eq!(moved, 3);
-        assert_eq!(guest.ok(libc::SYS_futex, &[from, WAKE, 9]), 0, "nobody is left there");
+        assert_eq!(guest.ok(libc::SYS_futex, &[from, WAKE, 9]), 0, "no waiter is left there");
         assert_eq!(guest.ok(libc::SYS_futex, &[to, plain, 1, 9, from]), 1, "only who was woken counts");
         assert_eq!(guest.ok(libc::SYS_futex, &[from, WAKE, 9]), 2);
         for sleeper in sleepers {
@@ -197,7 +201,7 @@ fn robust_futexes_outlive_their_owner() {
     });
     let dead = libc::FUTEX_OWNER_DIED | libc::FUTEX_WAITERS;
     let found = [first, second, pending].map(|entry| guest.window.load_u32(entry + 8).unwrap());
-    assert_eq!(found, [dead, 7, dead], "the second was somebody else's");
+    assert_eq!(found, [dead, 7, dead], "the second was another thread's");
     // The next thread in that place has no list.
     fill(first, head, tid as u32);
     guest.process.thread_leaves(&guest.window, 0);
@@ -268,7 +272,7 @@ fn unknown_operations_are_unknown() {
     }
 }
 
-/// Whoever holds one of libc's locks is inside, and gives it back: a wait for one ends when all who are inside wait.
+/// A thread that holds one of libc's locks is inside, and gives it back: a wait for one ends when all who are inside wait.
 #[test]
 fn a_wait_for_a_lock_that_nobody_holds_any_more_ends() {
     let guest = Guest::bare();
@@ -280,7 +284,7 @@ fn a_wait_for_a_lock_that_nobody_holds_any_more_ends() {
         std::thread::scope(|scope| {
             let one = scope.spawn(|| wait(what));
             while guest.threads.said.load(Ordering::SeqCst) < 2 {
-                assert!(!one.is_finished(), "nobody has woken it");
+                assert!(!one.is_finished(), "no thread has woken it");
                 std::thread::yield_now();
             }
             assert_eq!(guest.ok(libc::SYS_futex, &[word, WAKE, 1]), 1);

@@ -62,7 +62,7 @@ struct State {
     /// Rights of copies that are being made.
     copies: BTreeMap<u64, Protection>,
     next_argument: u64,
-    /// What the call in progress has read so far, if somebody watches.
+    /// What the call in progress has read so far, if a test watches.
     fetched: Option<Vec<Range<u64>>>,
 }
 
@@ -237,6 +237,13 @@ impl Memory for Window {
         let range = state.range(at, length)?;
         state.bytes[range].fill(0);
         Ok(())
+    }
+
+    fn sync(&self, at: u64, length: u64, _wait: bool) -> Result<(), Errno> {
+        let state = self.state.lock().unwrap();
+        let range = state.range(at, length)?;
+        let mut pages = state.pages[range.start / PAGE as usize..range.end / PAGE as usize].iter();
+        if pages.all(Option::is_some) { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
     fn usage(&self) -> (u64, u64) {

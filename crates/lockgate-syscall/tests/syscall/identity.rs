@@ -7,7 +7,7 @@ use rustix::io::Errno;
 fn the_process_is_the_hosts_and_all_else_is_always_the_same() {
     let guest = Guest::bare();
     let pid = guest.ok(libc::SYS_getpid, &[]);
-    assert_eq!(pid, u64::from(std::process::id()), "whoever started a program finds it by that");
+    assert_eq!(pid, u64::from(std::process::id()), "the process that started a program finds it by that");
     let tid = guest.ok(libc::SYS_gettid, &[]);
     assert_eq!(tid, pid, "the first thread has the process's number");
     assert_eq!(guest.ok(libc::SYS_set_tid_address, &[0]), tid);
@@ -126,7 +126,7 @@ fn the_word_that_a_thread_names_is_cleared_when_it_exits() {
     let at = guest.put(&7_u64.to_le_bytes());
     guest.ok(libc::SYS_set_tid_address, &[at]);
     assert_eq!(guest.call(libc::SYS_exit_group, &[1]), Outcome::Exit(1));
-    assert_eq!(guest.word(at), 7, "all ends, and nobody waits");
+    assert_eq!(guest.word(at), 7, "all ends, and no thread waits");
     assert_eq!(guest.call(libc::SYS_exit, &[1]), Outcome::Exit(1));
     assert_eq!(guest.word(at), 0);
     // Once; and null takes it back.

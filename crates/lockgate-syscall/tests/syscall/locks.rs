@@ -188,13 +188,13 @@ fn a_lock_that_comes_after_the_close_is_not_taken() {
     });
     one.ok(libc::SYS_close, &[a]);
     let open = |guest: &Guest| guest.call(libc::SYS_open, &[guest.text("/data/db"), libc::O_RDWR as u64]);
-    // Nobody has the lock, and nothing but numbers holds the host's descriptors.
+    // The lock is free, and nothing but numbers holds the host's descriptors.
     let third = Guest::with_data(host.path(), Access::ReadWrite);
     assert_eq!(open(&third), Outcome::Return(0));
     third.ok(libc::SYS_fcntl, &[0, SET, flock(&third, libc::F_WRLCK, 0, 0)]);
 }
 
-/// Each piece is memory of the kernel's, which no limit of the domain's counts, and more work for whoever locks the file.
+/// Each piece is memory of the kernel's, which no limit of the domain's counts, and more work for every process that locks the file.
 #[test]
 fn pieces_that_are_locked_are_counted() {
     let (_host, one, two) = pair();
@@ -211,7 +211,7 @@ fn pieces_that_are_locked_are_counted() {
     two.ok(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_UNLCK, 0, 0)]);
     one.ok(libc::SYS_fcntl, &more);
     assert_eq!(two.err(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_RDLCK, 4096, 1)]), Errno::AGAIN);
-    // Whoever closes the file has none.
+    // A domain that closes the file has none.
     one.ok(libc::SYS_close, &[a]);
     two.ok(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_WRLCK, 0, 0)]);
 }

@@ -104,6 +104,24 @@ fn host_descriptors_cannot_be_mapped() {
 }
 
 #[test]
+fn msync_takes_what_linux_takes() {
+    let guest = Guest::bare();
+    let page = guest.ok(libc::SYS_mmap, &[0, 2 * PAGE, RW, ANON, u64::MAX, 0]);
+    let [wait, later, also] = [libc::MS_SYNC, libc::MS_ASYNC, libc::MS_INVALIDATE].map(|flag| flag as u64);
+    for flags in [0, wait, later, also, wait | also, later | also] {
+        guest.ok(libc::SYS_msync, &[page, PAGE + 1, flags]);
+    }
+    guest.ok(libc::SYS_msync, &[page, 0, wait]);
+    for flags in [wait | later, 8, 1 << 31] {
+        assert_eq!(guest.err(libc::SYS_msync, &[page, PAGE, flags]), Errno::INVAL, "{flags:#x}");
+    }
+    assert_eq!(guest.err(libc::SYS_msync, &[page + 1, 0, wait]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_msync, &[page, u64::MAX, wait]), Errno::NOMEM);
+    guest.ok(libc::SYS_munmap, &[page + PAGE, PAGE]);
+    assert_eq!(guest.err(libc::SYS_msync, &[page, 2 * PAGE, later]), Errno::NOMEM);
+}
+
+#[test]
 fn advice_drops_or_does_nothing() {
     let guest = Guest::bare();
     let at = guest.put(&[7; 8]);

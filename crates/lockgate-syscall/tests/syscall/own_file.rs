@@ -116,7 +116,7 @@ fn it_is_never_written() {
     assert_eq!(std::fs::read(host.path().join("data/mine")).unwrap(), b"mine");
 }
 
-/// Whether somebody reads it is nobody else's to know.
+/// Whether a domain reads it is not for others to know.
 #[test]
 fn reading_leaves_no_trace() {
     let (host, guest) = guest();

@@ -294,7 +294,7 @@ fn files_are_sent_to_what_the_domain_may_write() {
         let sent = guest.ok(libc::SYS_sendfile, &[write, file, at, 1]);
         assert_eq!(sent, if guest.word(at) > 99_999 && sent == 0 { 0 } else { 1 });
     }
-    // A peer that is gone is an error, and signals nobody outside.
+    // A peer that is gone is an error, and signals no process outside.
     let (read, write) = pipe(&guest);
     guest.ok(libc::SYS_close, &[read]);
     let ignored = guest.words(&[1, 0, 0, 0]);
@@ -483,7 +483,7 @@ fn memory_files_are_counted() {
     ] {
         assert_eq!(guest.err(number, &arguments), Errno::NOSPC, "system call {number} {arguments:?}");
     }
-    // (Nobody would count what is spliced.)
+    // (What is spliced would not be counted.)
     let (read, write) = pipe(&guest);
     guest.ok(libc::SYS_write, &[write, byte, 1]);
     assert_eq!(guest.err(libc::SYS_splice, &[read, 0, second, at, 1, 0]), Errno::INVAL);
@@ -637,7 +637,7 @@ fn who_reads_signals_waits_for_them() {
     assert!(matches!(ended, Outcome::Fault(_)), "{ended:?}");
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| guest.ok(libc::SYS_read, &[fd, at, 128]));
-        assert!(guest.process.signal(libc::SIGTERM as u32), "somebody waits for it");
+        assert!(guest.process.signal(libc::SIGTERM as u32), "a thread waits for it");
         assert_eq!(reader.join().unwrap(), 128);
     });
     let set = guest.ok(libc::SYS_epoll_create1, &[0]);
@@ -725,7 +725,7 @@ fn files_beneath_grants_are_watched() {
     assert_eq!(events(&guest, fd), gone);
     let file = guest.open("/data/deep/er/more", libc::O_RDONLY);
     assert_eq!(guest.err(libc::SYS_inotify_add_watch, &[file, guest.text("/data"), 1]), Errno::INVAL);
-    // Nobody else's events, and no more of the host's than is fair.
+    // No other domain's events, and no more of the host's than is fair.
     let (_, write) = pipe(&guest);
     assert_eq!(guest.err(libc::SYS_splice, &[fd, 0, write, 0, 1, 0]), Errno::INVAL);
     assert_eq!(guest.err(libc::SYS_ioctl, &[fd, libc::FIONREAD, guest.room(8)]), Errno::NOTTY);
@@ -771,7 +771,7 @@ fn with_special(host: &std::path::Path) -> Guest {
     Guest::new(grants.unwrap())
 }
 
-/// Whoever follows a link of a domain's comes to something beneath the link's own folder; and there are links only where they were granted.
+/// A program that follows a link of a domain's comes to something beneath the link's own folder; and there are links only where they were granted.
 #[test]
 fn links_lead_nowhere_else() {
     let host = tempfile::tempdir().unwrap();
@@ -849,7 +849,7 @@ fn fifos_are_waited_for_by_the_domain_alone() {
     }
     let now = (libc::O_WRONLY | libc::O_NONBLOCK) as u64;
     assert_eq!(guest.err(libc::SYS_open, &[guest.text("/links/p"), now, 0]), Errno::NXIO);
-    // Both ends meet, whoever comes first, and what was written before the other looked stays there.
+    // Both ends meet, whichever comes first, and what was written before the other looked stays there.
     for writer_first in [true, false] {
         std::thread::scope(|scope| {
             let reads = || guest.open("/links/p", libc::O_RDONLY);

@@ -179,7 +179,7 @@ fn a_server_serves_at_its_address_and_at_no_other() {
     let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
     for other in ["0.0.0.0:0", "127.0.0.2:0"] {
         let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
-        // A port that the kernel picks may be bound, and nobody listens there.
+        // A port that the kernel picks may be bound, and no socket listens there.
         assert_eq!(named(&guest, SYS_bind, fd, other), DONE);
         assert_eq!(guest.call(SYS_listen, &[fd, 8]), DENIED, "{other}");
     }
@@ -305,7 +305,7 @@ fn a_socket_does_not_wait_if_it_is_told_not_to() {
     assert_eq!(guest.err(SYS_read, &[one, room, 8]), Errno::AGAIN);
 }
 
-/// Datagrams come whole, and from nobody but those to whom the domain may send.
+/// Datagrams come whole, and only from those to whom the domain may send.
 #[test]
 fn datagrams_come_from_granted_peers() {
     let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -486,7 +486,7 @@ fn a_path_is_the_socket_that_was_granted() {
     let named_so = guest.get(at + 2, listen.len());
     assert_eq!(named_so, listen.as_bytes(), "as the domain calls it, not as the library bound it");
 
-    // A link that somebody plants is not followed.
+    // A link that another process plants is not followed.
     let fd = guest.ok(SYS_socket, &[UNIX, STREAM, 0]);
     let _secret = UnixListener::bind(path("secret.sock")).unwrap();
     std::os::unix::fs::symlink(path("secret.sock"), path("peer.sock")).unwrap();

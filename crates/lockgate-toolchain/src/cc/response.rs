@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// How deep response files may name each other.
 const MAX_DEPTH: u32 = 32;
-/// How many are read, as gcc has it: files that name each other twice are soon more than anybody can wait for.
+/// How many are read, as gcc has it: files that name each other twice soon take longer than a user can wait for.
 const MAX_FILES: u32 = 2000;
 
 /// Replaces each `@file` that exists by the arguments in it; one that does not exist stays, as gcc has it.

@@ -148,7 +148,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whoever gets to write below rsp: signals, debuggers, later calls. On a stack that waits, too.
+    /// What writes below rsp: signals, debuggers, later calls. On a stack that waits, too.
     fn adversary(&mut self) {
         let running: Vec<usize> =
             self.threads.iter().flat_map(|t| t.calls.last()).map(|call| call.runs).collect();
@@ -396,7 +396,7 @@ impl<'a> Machine<'a> {
                 }
             }
             1 => {
-                // A new context, if there is a stack that nobody has.
+                // A new context, if there is a free stack.
                 let used: Vec<usize> = self
                     .chains
                     .iter()

@@ -88,7 +88,7 @@ fn table(address: i32, targets: &[i32]) -> Vec<u8> {
     targets.iter().flat_map(|target| (target - address).to_le_bytes()).collect()
 }
 
-/// A module of `text`, padded, and `constants` behind it; nobody has verified it.
+/// A module of `text`, padded, and `constants` behind it; it was not verified.
 pub fn large(mut text: Vec<u8>, constants: Vec<u8>) -> Module {
     let size = (text.len() + 2).next_multiple_of(PAGE);
     text.resize(size - 2, INT3);

@@ -38,7 +38,7 @@ impl Deref for Header {
     type Target = BindingHeader;
 
     fn deref(&self) -> &BindingHeader {
-        // SAFETY: it is written in `Front::revive` only, when nobody looks.
+        // SAFETY: it is written in `Front::revive` only, when no thread reads it.
         unsafe { &*self.0.get().cast::<BindingHeader>() }
     }
 }
@@ -67,7 +67,7 @@ impl Way {
         let known = free_ways().pop();
         let (thunk, place) = match known {
             Some((thunk, place)) => {
-                // SAFETY: no binding has it, so nobody may call through its thunk.
+                // SAFETY: no binding has it, so no caller may call through its thunk.
                 unsafe { ptr::write(place.0.get(), headers) };
                 (thunk, place)
             }
@@ -141,7 +141,7 @@ pub(crate) struct RawFunctionPointer {
     pub name: String,
     /// Window offset of the procedure.
     pub address: u64,
-    /// `None` if nobody knows it.
+    /// `None` if it is unknown.
     pub signature: Option<Signature>,
     pub plan: Plan,
     pub policy: Policy,
@@ -151,7 +151,7 @@ pub(crate) struct RawFunctionPointer {
 }
 
 impl Binding {
-    /// Binds a procedure for callers that have nothing but a pointer. Whoever has the binding keeps a copy of its [`Front`] for
+    /// Binds a procedure for callers that have nothing but a pointer. The owner of the binding keeps a copy of its [`Front`] for
     /// good, and retires it.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Bindings that are called through raw function pointers: found again when somebody asks why such a call failed.
+//! Bindings that are called through raw function pointers: found again when the host asks why such a call failed.
 use super::Binding;
 use crate::call::outcome_sys::{self, Whose};
 use crate::error::CallError;

@@ -118,6 +118,10 @@ impl lockgate_syscall::Memory for Memory<'_> {
         self.services.discard(self.stride, offset(at), length, lazily)
     }
 
+    fn sync(&self, at: u64, length: u64, wait: bool) -> Result<(), Errno> {
+        self.services.sync(self.stride, offset(at), length, wait)
+    }
+
     fn usage(&self) -> (u64, u64) {
         let usage = self.services.usage();
         (usage.limit, usage.used)

@@ -2,11 +2,11 @@
 //!
 //! Such a module names the files that it was linked with, by their hashes: first the base, whose domain it joins, then others that
 //! joined before. They are opened first, and stay open as long as it. Its symbols are then looked up, in the same order. All of them
-//! are found, read and judged before it is the thread's turn to open: nobody else waits for a file, and no other file than the one
+//! are found, read and judged before it is the thread's turn to open: no other thread waits for a file, and no other file than the one
 //! that was named runs in the domain.
 //!
 //! A file does not choose whose memory it shares: a base that the host has open is joined only if the host names it
-//! ([`Options::into`]), and one that was opened for a module that joins is that module's alone, whoever opens the same file later.
+//! ([`Options::into`]), and one that was opened for a module that joins is that module's alone, even if the same file is opened later.
 use super::imports::Scope;
 use super::loaded::Loaded;
 use super::table::{self, Hold, Look, Pin};

@@ -58,7 +58,7 @@ impl Library {
         if let Some(known) = Library::open_again(&opened, None, mode, &options.begun())? {
             return Ok(known);
         }
-        // Nobody waits for this one's file to be read and judged, nor for those of what it needs.
+        // No other thread waits for this one's file to be read and judged, nor for those of what it needs.
         let found = Found::new(opened)?;
         let mut needed = if mode.only_if_open { Needed::default() } else { Needed::of(&found) };
         // One time for the constructors of all of them.
@@ -136,14 +136,14 @@ impl Library {
     /// [`DlError::Handle`].
     fn look(opened: &Opened, hash: Option<Hash>, options: &Options, how: Hold) -> Result<Look, DlError> {
         let is_of_place = Library::is_of_place(opened, options)?;
-        // Somebody may have touched the file, or made a link to it, and left its contents alone.
+        // A process may have touched the file, or made a link to it, and left its contents alone.
         let is_it = |row: &Row| {
             is_of_place(row) && hash.map_or(row.loaded.file == opened.key, |hash| row.loaded.hash() == hash)
         };
         Ok(table::look(how, is_it))
     }
 
-    /// Whether a library was made from this file, in whatever state that was, and is for whoever opens it with these options.
+    /// Whether a library was made from this file, in whatever state that was, and is for a call that opens it with these options.
     ///
     /// # Errors
     /// [`DlError::Handle`].
@@ -151,7 +151,7 @@ impl Library {
         let into = options.into.map(Library::loaded).transpose()?;
         let (key, private) = (opened.key, options.private);
         Ok(move |row: &Row| {
-            // What was made for one library is nobody else's, unless the host says that it wants the domain of that one.
+            // What was made for one library is for no other, unless the host says that it wants the domain of that one.
             let is_there = match &into {
                 Some(into) => row.loaded.shares_domain(into),
                 None => !row.private && !private,
@@ -280,7 +280,7 @@ impl Library {
     pub fn allocate(self, size: usize) -> Result<u64, DlError> {
         let loaded = self.loaded()?;
         let at = loaded.domain.alloc::<u8>(size.max(1))?;
-        // Where it is, is the module's word, and whoever asks for room goes on to write there.
+        // Where it is, is the module's word, and the caller that asks for room goes on to write there.
         loaded.domain.check(at, size.max(1), Rights::ReadWrite).map_err(AllocError::Memory)?;
         Ok(at.address())
     }

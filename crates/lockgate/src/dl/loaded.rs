@@ -300,7 +300,7 @@ impl Loaded {
         let run = || self.within(self.timeout(), |limit| self.run(symbol::FINI, limit));
         let mut done = run();
         if let Ok(Err(CallError::Busy(..))) = done {
-            // Somebody has the place of an exclusive domain, for good perhaps: what is in progress ends now, as it would afterwards.
+            // A thread has the place of an exclusive domain, for good perhaps: what is in progress ends now, as it would afterwards.
             self.entries()
                 .iter()
                 .flat_map(HashMap::values)
@@ -334,7 +334,7 @@ impl Loaded {
         domain::close_then(&core, move || self.reclaim());
     }
 
-    /// Nobody is inside, nor on the way.
+    /// No thread is inside, nor on the way.
     fn reclaim(&self) {
         let left = std::mem::take(&mut *self.left());
         let left = left

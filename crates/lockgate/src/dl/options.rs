@@ -21,7 +21,7 @@ pub struct Options {
     pub(super) until: Option<Instant>,
     /// How many libraries wait for this one to be opened.
     pub(super) depth: usize,
-    /// It is opened for one of these, and is nobody else's.
+    /// It is opened for one of these, and for no other module.
     pub(super) private: bool,
 }
 

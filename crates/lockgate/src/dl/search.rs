@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// Where modules lie that are installed for everybody.
+/// Where modules lie that are installed for all users.
 const DEFAULT: &[u8] = b"/usr/local/lib/lockgate:/usr/lib/lockgate";
 
 static PATH: Mutex<Option<OsString>> = Mutex::new(None);

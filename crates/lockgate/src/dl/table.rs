@@ -263,7 +263,7 @@ pub(super) fn release(id: u64) -> Result<(), DlError> {
     Ok(())
 }
 
-/// Runs the destructors of libraries that nobody needs any more, on the calling thread, the last opened first, and ends them.
+/// Runs the destructors of libraries that are not needed any more, on the calling thread, the last opened first, and ends them.
 pub(super) fn end_what_nobody_needs() {
     loop {
         let gone = collect();
@@ -275,7 +275,7 @@ pub(super) fn end_what_nobody_needs() {
     }
 }
 
-/// The libraries that nobody needs any more, the last opened first, which are not in the table then, but among those that end.
+/// The libraries that are not needed any more, the last opened first, which are not in the table then, but among those that end.
 fn collect() -> Vec<Arc<Loaded>> {
     let mut table = table();
     let is_held = |row: &&Row| {

@@ -2,7 +2,7 @@
 //!
 //! What is kept is not a verdict about a file but the verified module itself: its bytes lie in a sealed memory file, and whatever
 //! happens to the file afterwards, a library opened from here runs those bytes. So nothing that this cache gets wrong about
-//! files can let code run that was not verified; at worst an old version runs. Nothing is kept on disk: whoever could write
+//! files can let code run that was not verified; at worst an old version runs. Nothing is kept on disk: a user who could write
 //! there would decide what runs (docs/decisions).
 use super::DlError;
 use crate::host::{Once, Short, locked};
@@ -118,13 +118,13 @@ impl Found {
     }
 }
 
-/// Bytes of modules that are kept while nobody has them open.
+/// Bytes of modules that are kept while they are not open.
 const MOST: usize = 256 << 20;
 
-/// Modules that are kept while nobody has them open: each has a descriptor of the process's, of which a program may have a thousand.
+/// Modules that are kept while they are not open: each has a descriptor of the process's, of which a program may have a thousand.
 const MOST_IDLE: usize = 64;
 
-/// States of files that are known, each without its contents: whoever may touch a file makes as many as he likes.
+/// States of files that are known, each without its contents: a user who may touch a file makes as many as he likes.
 const MOST_FILES: usize = 4096;
 
 #[derive(Default)]
@@ -228,7 +228,7 @@ impl Verdicts {
             let Some(oldest) = oldest else { break };
             self.forget(&oldest);
         }
-        // What nobody else holds, nobody can take hold of while the table is locked.
+        // What only the table holds, no thread can take hold of while the table is locked.
         let idle = self.modules.iter().filter(|(_, kept)| Arc::strong_count(&kept.module) == 1);
         let mut idle: Vec<_> = idle.map(|(hash, kept)| (kept.last_use, *hash)).collect();
         idle.sort_unstable();

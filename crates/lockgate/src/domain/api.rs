@@ -88,7 +88,7 @@ impl Domain {
         Ok(domain)
     }
 
-    /// Remembers what the domain is after its start, if nobody else holds it.
+    /// Remembers what the domain is after its start, if no other handle has it.
     fn take_snapshot(&mut self) {
         let core = self.core.take().expect("present between calls");
         let core = rest::to_reset(core).map(|mut core| {

@@ -1,5 +1,6 @@
 //! The stacks of contexts: slots of the domain's that threads do not have. What is known of contexts is in `call/contexts.rs`.
-use super::core::{Core, Slots};
+use super::core::Core;
+use super::slots::Slots;
 use crate::call::thread_sys;
 use lockgate_abi::{PAGE, context, stack, window};
 use rustix::io::Errno;
@@ -19,7 +20,7 @@ impl Core {
         let wanted = (stack.end - stack.start).next_multiple_of(PAGE).max(context::MIN_SIZE);
         // The header at the top is part of the slot.
         let size = (wanted + PAGE).min(stack::MAX_SIZE);
-        // Whoever gives a slot to somebody holds this.
+        // A thread holds this while it gives a slot away.
         let slots = self.slots();
         self.contexts().drop_overlaid(&stack);
         let is_threads = |slot: usize| slot == 0 || slots.owners.get(slot).is_some_and(Option::is_some);
@@ -38,7 +39,7 @@ impl Core {
         self.contexts().drop_lost_of(|home| owner(home).is_some_and(thread_sys::is_idle));
     }
 
-    /// A slot for a context that is mapped and nobody's: from the last one down, since threads get theirs from the first one up.
+    /// A slot for a context that is mapped and free: from the last one down, since threads get theirs from the first one up.
     fn context_slot(&self, is_threads: impl Fn(usize) -> bool, size: u64) -> Result<usize, Errno> {
         let find = |matches: &dyn Fn(u64) -> bool| {
             self.contexts().last_free(|slot, mapped| !is_threads(slot) && matches(mapped))

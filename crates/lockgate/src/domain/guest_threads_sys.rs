@@ -39,7 +39,7 @@ pub(super) struct GuestThreads {
 #[derive(Default)]
 struct Books {
     running: u32,
-    /// Those of them that count against the limit: all but what is about to tell whoever waits for its end.
+    /// Those of them that count against the limit: all but the one that is about to tell the thread that waits for its end.
     counted: u32,
     /// How often one more was asked for.
     refused: u64,
@@ -157,7 +157,7 @@ impl Threads for Core {
         };
         let thread = std::thread::Builder::new().name(name.replace('\0', ""));
         signals_sys::starting_a_thread(|| thread.spawn(live)).map_err(|_| Errno::AGAIN)?;
-        // Nobody answers if the thread found no place.
+        // No answer comes if the thread found no place.
         told.recv().unwrap_or(Err(Errno::AGAIN))
     }
 }
@@ -179,7 +179,7 @@ fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
         Err(error) => (None, Err(error)),
     };
     if core.here().is_err() {
-        // A function of the host's has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
+        // A function of the host's has forked, and this is the child's only thread but for what it has started: no other one would end the child.
         std::process::exit(0);
     }
     core.judge(slot, end);
@@ -254,7 +254,7 @@ impl Core {
     }
 
     /// Where the calling thread is the module's and a function of the host's has ended it, libc cleans up behind it, as if it had been
-    /// cancelled, and tells whoever waits for it. False if the thread is not the module's.
+    /// cancelled, and tells the thread that waits for it. False if the thread is not the module's.
     pub(super) fn cancel_own_thread(&self, thread: &ThreadState, slot: usize) -> bool {
         let Some(life) = self.life() else { return false };
         if thread.ended_in_code.get() {
@@ -276,7 +276,7 @@ impl Core {
         true
     }
 
-    /// Nothing of the domain is in use by the calling thread any more: whoever waits for its end is told, if the module has started it.
+    /// Nothing of the domain is in use by the calling thread any more: the thread that waits for its end is told, if the module has started it.
     pub(super) fn own_thread_ended(&self) {
         if let Some(life) = self.life() {
             // Only libc's clean-up tells those that wait for the thread in the module.

@@ -28,7 +28,7 @@ pub(super) struct Joined {
     /// Goes before what it lists.
     _listing: Registration,
     image: Placed,
-    /// Nobody else may have its place.
+    /// No other module may have its place.
     in_use: bool,
     /// When it left: headers of the bindings that had led there, which threads may be in still.
     left_by: Vec<usize>,

@@ -12,6 +12,7 @@ mod place_sys;
 mod program;
 mod reclamation;
 mod rest;
+mod slots;
 mod snapshot;
 mod start;
 
@@ -31,7 +32,7 @@ use crate::call::watch::Due;
 use std::time::{Duration, Instant};
 
 /// Ends the domain whose meter this is, which has used up its CPU time. Nothing happens if it is gone, or was reset, since the meter was read:
-/// who has its number now is somebody else.
+/// the number may be another domain's now.
 fn end_for_cpu_time(meter: &Meter) {
     let is_its_own = |core: &Core| core.meter().is_some_and(|own| std::ptr::eq(own, meter));
     rest::look_at(meter.id, |core| {

@@ -93,7 +93,7 @@ impl Program {
         } else {
             core.turns().begin();
         }
-        // Nobody serves what others can still call.
+        // No thread serves what others can still call.
         if is_over && Arc::strong_count(&core) > 1 {
             core.kill();
         }

@@ -61,7 +61,7 @@ fn waiting() -> MutexGuard<'static, Vec<Weak<Core>>> {
     locked(&WAITING)
 }
 
-/// Ends all calls in `core`, refuses new ones, and lets go of what it calls as soon as nobody is inside.
+/// Ends all calls in `core`, refuses new ones, and lets go of what it calls as soon as no thread is inside.
 pub(crate) fn close(core: &Arc<Core>) {
     close_then(core, || ());
 }
@@ -85,7 +85,7 @@ pub(crate) fn reclaim(inhabited: &[u64]) {
     drop(closed);
     for Closed { core, then } in empty {
         core.gates().forget();
-        // What it was given ends with it, and what others have from it, whoever keeps its functions.
+        // What it was given ends with it, and what others have from it, even if hosts keep its functions.
         grant::end_domain(core.id());
         then();
     }

@@ -1,16 +1,17 @@
 //! Domains at rest: what idle domains give back when the kernel has no mappings left for more.
 //!
 //! A process has 65,530 kernel mappings by default (`vm.max_map_count`). A domain takes nine, four of them for the stacks of its
-//! first thread and what lies between. While nobody is inside, the stacks hold nothing but the first thread's storage at the
+//! first thread and what lies between. While no thread is inside, the stacks hold nothing but the first thread's storage at the
 //! top: program arguments and the thread pointer. So a domain at rest keeps a copy of that and has no stacks; the next call
 //! finds no slot for its thread, takes the slow path in, and gets them back with their contents.
 //!
-//! Nobody is inside if one thread has a slot and that is the calling thread, which is in no call of the domain, and whose next one would start at the
-//! top of it; or if no thread has one. (Where the thread's next call would start does not tell by itself: while a domain's code runs it is the place
+//! No thread is inside if the calling thread alone has a slot, is in no call of the domain, and would start its next one at the top of
+//! the slot; or if no thread has one. (Where the thread's next call would start does not tell by itself: while a domain's code runs it is the place
 //! where that began, and a handler of the host's that has interrupted the code gets here.) Other threads' domains are left alone: they may be
 //! entering at this moment.
-use super::core::{Core, Slots};
+use super::core::Core;
 use super::place_sys::next_call;
+use super::slots::Slots;
 use crate::call::thread_sys;
 use crate::host::{Once, Owner, PerProcess, locked};
 use crate::space::Stride;
@@ -76,20 +77,20 @@ fn looking() -> MutexGuard<'static, ()> {
     locked(&LOOKING)
 }
 
-/// Has `look` look at the domain with this number, if it has been entered: for the watcher, which looks at domains that nobody is in, too.
+/// Has `look` look at the domain with this number, if it has been entered: for the watcher, which looks at domains without a thread inside, too.
 /// [`to_reset`] waits for it.
 pub(super) fn look_at<T>(id: u32, look: impl FnOnce(&Core) -> T) -> Option<T> {
     let looking = looking();
     let core = domains().get(&id)?.core.upgrade()?;
     let result = look(&core);
-    // If we are the last to hold it, nobody waits to reset it; and what goes with it may want to reset others.
+    // If we are the last to hold it, no thread waits to reset it; and what goes with it may want to reset others.
     let last = Arc::into_inner(core);
     drop(looking);
     drop(last);
     Some(result)
 }
 
-/// The domain, if nobody but the caller holds it. The watcher lets go of it first.
+/// The domain, if only the caller holds it. The watcher lets go of it first.
 ///
 /// # Errors
 /// The domain.
@@ -159,7 +160,7 @@ fn make_room() -> bool {
 }
 
 impl Core {
-    /// Gives the stacks back if nobody is inside. True if it did.
+    /// Gives the stacks back if no thread is inside. True if it did.
     fn rest(&self) -> bool {
         // A domain whose slots are being changed is not idle, and may be waiting for this very room.
         let Ok(mut slots) = self.slots.try_lock() else { return false };
@@ -184,7 +185,7 @@ impl Core {
         if self.stride().protect(data, length, Protection::Read).is_err() {
             return false;
         }
-        // Whoever of the host writes there from now on waits for the domain to wake.
+        // A thread of the host's that writes there from now on waits for the domain to wake.
         if self.stride().read(storage.start, &mut kept.0).is_err() {
             return self.stride().protect(data, length, Protection::ReadWrite).is_err();
         }

@@ -257,7 +257,7 @@ impl Book {
         all
     }
 
-    /// Of the domains `affected`, those to whom somebody gives these rights: the host, or a domain that has them, which is none of
+    /// Of the domains `affected`, those that are given these rights by the host, or by a domain that has them, which is none of
     /// `affected` or found to have them itself.
     fn who_has(&self, offset: u64, affected: &BTreeSet<u32>, rights: Rights) -> BTreeSet<u32> {
         let outside = |giver| !affected.contains(&giver) && self.rights(giver, offset) >= Some(rights);

@@ -267,7 +267,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; slices and rings keep the region, so nobody copies any more.
+        // SAFETY: our own mapping; slices and rings keep the region, so no thread copies any more.
         let unmapped = unsafe { mm::munmap(self.at, self.length as usize) };
         // It costs address space at worst.
         let _ = unmapped;

@@ -153,7 +153,7 @@ impl Locks {
 
     /// For a process that is about to have this number.
     fn renew(&self, process: u64) {
-        // SAFETY: nobody has this process's lock yet.
+        // SAFETY: no thread has this process's lock yet.
         unsafe { self.of(process).get().write(RwLock::new(())) };
     }
 }
@@ -280,7 +280,7 @@ impl<T> PerProcess<T> {
             }
             let new = Box::into_raw(Box::new(Made { owner, value: (self.make)() }));
             if self.now.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
-                // SAFETY: just made; nobody has seen it.
+                // SAFETY: just made; no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
             }
         }
@@ -288,7 +288,7 @@ impl<T> PerProcess<T> {
 
     /// This process's, if it was asked for before.
     pub fn known(&mut self) -> Option<&mut T> {
-        // SAFETY: as above, and nobody else has `self`.
+        // SAFETY: as above, and no other thread has `self`.
         let made = unsafe { self.now.get_mut().as_mut() };
         made.filter(|made| made.owner.may_drop()).map(|made| &mut made.value)
     }
@@ -324,7 +324,7 @@ impl<T: std::fmt::Debug> std::fmt::Debug for PerProcess<T> {
 }
 
 /// What is made once and stays, in a process and its children. Threads that come at the same time each make one, and the first
-/// is kept: there is nobody to wait for, who might be in the parent.
+/// is kept: no thread is waited for, which might be in the parent.
 pub(crate) struct Once<T>(AtomicPtr<T>, PhantomData<T>);
 
 // SAFETY: threads that share it share a `T` that any of them made.
@@ -348,7 +348,7 @@ impl<T> Once<T> {
             // SAFETY: kept as long as `self`.
             Ok(_) => unsafe { &*new },
             Err(known) => {
-                // SAFETY: the new one was seen by nobody; the known one is kept as long as `self`.
+                // SAFETY: the new one was seen by no other thread; the known one is kept as long as `self`.
                 unsafe {
                     drop(Box::from_raw(new));
                     &*known

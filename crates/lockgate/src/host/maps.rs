@@ -25,7 +25,7 @@ impl Mapping {
         self.rights[3] == b's'
     }
 
-    /// Nobody can read, write or run it.
+    /// It cannot be read, written or run.
     pub fn is_closed(&self) -> bool {
         self.rights.starts_with(b"---")
     }

@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::io::Write as _;
 
-/// Says something to whoever reads standard error, if that can be written.
+/// Says something on standard error, if that can be written.
 pub(crate) fn tell(what: Arguments<'_>) {
     let _ = std::io::stderr().lock().write_all(format!("lockgate: {what}\n").as_bytes());
 }

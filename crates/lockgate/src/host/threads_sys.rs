@@ -75,7 +75,7 @@ impl Drop for Uncancelled {
 /// Waits for the end of a thread, however it ends: what a function of the host's has ended by `pthread_exit` has left nothing for
 /// [`JoinHandle::join`] to find.
 pub(crate) fn join(thread: JoinHandle<()>) {
-    // SAFETY: the handle is given up, so nobody else joins it or lets go of it.
+    // SAFETY: the handle is given up, so no other code joins it or lets go of it.
     unsafe { libc::pthread_join(thread.into_pthread_t(), ptr::null_mut()) };
 }
 

@@ -194,7 +194,7 @@ fn identity(file: &OwnedFd) -> Result<Identity, Errno> {
     Ok(Identity::from(&fs::fstat(file)?))
 }
 
-/// From now on nobody can write the file.
+/// From now on the file cannot be written.
 pub(super) fn seal(file: &OwnedFd) -> Result<(), Errno> {
     fs::fcntl_add_seals(file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
 }

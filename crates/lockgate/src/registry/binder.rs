@@ -189,7 +189,7 @@ impl Registry {
                             return Ok(answer);
                         }
                         // Under the lock: what takes bindings back or replaces them finds this one in its place. Under whatever name the import
-                        // had a function of the host's before, nobody takes that away from it any more: this may be the same one.
+                        // had a function of the host's before, that is not taken away from it any more: this may be the same one.
                         if !client.is_first_call {
                             core.gates().set_import(slot, answer.gate());
                         }
@@ -240,7 +240,7 @@ impl Answer {
     }
 }
 
-/// A registry that is there as long as somebody else keeps it.
+/// A registry that is there as long as another owner keeps it.
 #[derive(Debug, Clone)]
 struct WeakRegistry(Weak<PerProcess<Shared>>);
 
@@ -292,7 +292,7 @@ impl State {
         if known.is_empty() {
             return Err(RegistryError::Unknown { name: name.clone(), near: None });
         }
-        // Whoever may bind nothing of that name learns nothing of it.
+        // A principal that may bind nothing of that name learns nothing of it.
         let known: Vec<_> = known.into_iter().filter(|entry| entry.admits(principal)).collect();
         if known.is_empty() {
             return Err(RegistryError::Forbidden { name: name.clone(), principal: principal.to_string() });

@@ -56,7 +56,7 @@ struct State {
     past: Vec<Past>,
 }
 
-/// What is known of a name that nobody can bind any more, as long as somebody has it: it can be revoked, and its domain restarted.
+/// What is known of a name that can no longer be bound, as long as a client has it: it can be revoked, and its domain restarted.
 struct Past {
     name: String,
     /// `None`: functions of the host's.
@@ -295,7 +295,7 @@ impl State {
         (taken, idle)
     }
 
-    /// Remembers who has an entry that was taken out. What is left of it, and of what nobody has any more, is to be dropped when the lock is free.
+    /// Remembers who has an entry that was taken out. What is left of it, and of what no client has any more, is to be dropped when the lock is free.
     fn keep(&mut self, mut entry: Entry) -> (Entry, Vec<Past>) {
         let gone = self.past.extract_if(.., |past| !past.bound.iter().any(Bound::is_alive)).collect();
         let bound: Vec<_> = std::mem::take(&mut entry.bound).into_iter().filter(Bound::is_alive).collect();
@@ -320,7 +320,7 @@ impl State {
             return Err(RegistryError::Name(export.name));
         }
         let key = (export.name.clone(), export.version.major);
-        // A name is its first exporter's in all versions: whoever asks for the newest one must not get a stranger.
+        // A name is its first exporter's in all versions: a client that asks for the newest one must not get a stranger.
         let versions = (export.name.clone(), 0)..=(export.name.clone(), u16::MAX);
         let taken = |known: &&Entry| known.export.version.major == key.1 || !known.server.is_same(&server);
         if let Some(known) = self.entries.range(versions).map(|(_, entry)| entry).find(taken) {

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Looks at one row before it is given up: it changes all the time.
 const LOOKS: usize = 100;
 
-/// Looks in vain at a table's rows, all of them together: few change at once, unless somebody wants to keep the reader. Each row gets one look.
+/// Looks in vain at a table's rows, all of them together: few change at once, unless its owner wants to keep the reader. Each row gets one look.
 const BUDGET: usize = 1000;
 
 /// Fields of a row that are looked at: an export's, which has most.
@@ -192,7 +192,7 @@ impl Observer {
         })?;
         let own = Own::of(&folder).map_err(system)?;
         for (number, file) in find(&folder, DESCRIPTORS).map_err(system)? {
-            // Descriptors are handed from process to process: somebody else's table is not this one's.
+            // Descriptors are handed from process to process: another process's table is not this one's.
             if !about(file.as_fd()).is_some_and(|about| own.may_have_made(about.stx_uid)) {
                 continue;
             }
@@ -237,7 +237,7 @@ fn within(folder: &OwnedFd, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
-/// What is known of a file without asking whoever serves it.
+/// What is known of a file without asking the process that serves it.
 fn about(file: BorrowedFd<'_>) -> Option<Statx> {
     fs::statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS).ok()
 }
@@ -323,9 +323,9 @@ fn find(folder: &OwnedFd, most: usize) -> io::Result<Vec<(OsString, File)>> {
     Ok(found)
 }
 
-/// The table behind a link of another process, whose text anybody can forge: anything may be there, and its owner may be waiting for
-/// somebody to open it. So it is looked at without being opened, in a way that asks nobody; what is a memory file of the right
-/// size is opened without waiting; and only one that nobody can change or truncate any more is read.
+/// The table behind a link of another process, whose text any process can forge: anything may be there, and its owner may be waiting for
+/// a reader to open it. So it is looked at without being opened, in a way that asks no process; what is a memory file of the right
+/// size is opened without waiting; and only one that can no longer be changed or truncated is read.
 ///
 /// # Errors
 /// The reader's own: he has no descriptors left, or no memory.
@@ -338,14 +338,14 @@ fn table_at(link: &Path) -> io::Result<Option<File>> {
     let Some((theirs, ours)) = about(looked_at.as_fd()).zip(memory_file().and_then(about)) else {
         return Ok(None);
     };
-    // All memory files lie in one file system of the kernel's, which nobody can mount.
+    // All memory files lie in one file system of the kernel's, which cannot be mounted.
     let place = |seen: &Statx| (seen.stx_dev_major, seen.stx_dev_minor);
     let is_file = FileType::from_raw_mode(theirs.stx_mode.into()) == FileType::RegularFile;
     if place(&theirs) != place(&ours) || !is_file || theirs.stx_size != (ROWS * ROW) as u64 {
         return Ok(None);
     }
     let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
-    // Else whoever holds a lease on it has us wait.
+    // Else a process that holds a lease on it has us wait.
     let file = match fs::open(again, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
         Ok(file) => file,
         Err(error) => return own(error),
@@ -535,7 +535,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// A link's text says nothing about what is behind it, and its owner may wait for somebody to open that.
+    /// A link's text says nothing about what is behind it, and its owner may wait for a reader to open that.
     #[test]
     fn only_memory_files_of_the_right_shape_are_opened() {
         let folder = tempfile::tempdir().unwrap();
@@ -544,7 +544,7 @@ mod tests {
         let made = |name: &str| folder.path().join(name);
         fs::mknodat(fs::CWD, made("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
         let fifo = fs::open(made("fifo"), OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
-        assert!(behind(&fifo).is_none(), "whoever opened it would wait for a writer");
+        assert!(behind(&fifo).is_none(), "an open would wait for a writer");
         let size = (ROWS * ROW) as u64;
         let ordinary = fs::open(made("file"), OFlags::RDWR | OFlags::CREATE, Mode::RWXU).unwrap();
         fs::ftruncate(&ordinary, size).unwrap();

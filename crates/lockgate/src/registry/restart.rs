@@ -198,7 +198,7 @@ impl State {
         self.instances.get_mut(name).ok_or_else(|| RegistryError::UnknownDomain(name.to_owned()))
     }
 
-    /// By the object: whoever has the name now may be somebody else.
+    /// By the object: another one may have the name now.
     fn instance_of(&mut self, name: &str, core: &Arc<Core>) -> Option<&mut Instance> {
         self.instances.get_mut(name).filter(|instance| Arc::ptr_eq(&instance.core, core))
     }

@@ -1,7 +1,7 @@
 //! Who called whom when a call ended: functions and lines from the fault up to the entry point, and on through the domains
 //! that the call was nested in.
 //!
-//! Nothing is unwound when the call ends: the thread's stacks are copied (`stack_image.rs`), and read when somebody asks.
+//! Nothing is unwound when the call ends: the thread's stacks are copied (`stack_image.rs`), and read when the host asks.
 //! Return addresses are on the control stack, which a module cannot write to. Which words there are live, and which are left of calls
 //! that have returned, the verifier knows of every instruction (docs/returns.md): frames are exact, whatever the module says of itself.
 use super::registers::Registers;

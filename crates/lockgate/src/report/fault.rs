@@ -1,4 +1,4 @@
-//! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
+//! What went wrong in a domain: raw facts at the fault, a report when the host asks.
 use super::backtrace::{Backtrace, Captured, Frame};
 use super::registers::Registers;
 use lockgate_symbols::SourcePlace;

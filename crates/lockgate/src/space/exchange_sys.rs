@@ -66,7 +66,7 @@ impl Stride {
             }
             Exchange::Receive | Exchange::Send | Exchange::Events(_) => return Err(Errno::NOSYS),
         };
-        // SAFETY: the kernel reads or writes no other memory than parts of the window, which are the module's, whoever maps or unmaps them
+        // SAFETY: the kernel reads or writes no other memory than parts of the window, which are the module's, whichever thread maps or unmaps them
         // meanwhile, and the vector, which is ours.
         let done = unsafe { system_call(number, arguments) };
         if done >= 0 {

@@ -94,7 +94,7 @@ struct Books {
     /// Not in `ranges`: the domain gave it back, and it stays mapped for the next request. Writable, with old contents; counts against the
     /// limit, but gives way to what the domain asks for.
     kept: Ranges,
-    /// What the module could not write when a memo was made, of which nobody has a copy; and whether it has asked for a change of that since:
+    /// What the module could not write when a memo was made, of which there is no copy; and whether it has asked for a change of that since:
     /// it may have written it meanwhile, although it has the same rights again.
     constant: Ranges,
     constant_touched: bool,
@@ -319,7 +319,7 @@ impl Services {
         Ok(start)
     }
 
-    /// The copy of a file is in its place, [`Backing::Copy`]: it gets the rights that the books have for it, whoever has changed them
+    /// The copy of a file is in its place, [`Backing::Copy`]: it gets the rights that the books have for it, whichever thread has changed them
     /// meanwhile.
     ///
     /// # Errors
@@ -374,7 +374,7 @@ impl Services {
     /// Lets the contents go; `lazily`, if they are worth it.
     ///
     /// # Errors
-    /// `EINVAL` for what holds the copy of a file: nobody knows any more what the file has.
+    /// `EINVAL` for what holds the copy of a file: what the file has now is unknown.
     pub fn discard(&self, stride: &Stride, at: u64, length: u64, lazily: bool) -> Result<(), Errno> {
         let mut books = self.books();
         if length == 0 {
@@ -392,6 +392,25 @@ impl Services {
             stride.discard(piece.start, piece.end - piece.start)?;
         }
         Ok(())
+    }
+
+    /// Looks whether all is mapped; with `wait`, waits until what was written to shared files is on the disk.
+    ///
+    /// # Errors
+    /// `ENOMEM` for what is not mapped, which is found before anything is written; the kernel's.
+    pub fn sync(&self, stride: &Stride, at: u64, length: u64, wait: bool) -> Result<(), Errno> {
+        let range = self.range(at, self.whole_pages(length)?)?;
+        let books = self.books();
+        if books.ranges.mapped(range.clone()) != range.end - range.start {
+            return Err(Errno::NOMEM);
+        }
+        let files: Vec<_> = books.shared.pieces(range).map(|(file, _)| file).collect();
+        // The disk takes its time, and other threads map meanwhile. What they put there instead is the domain's as well.
+        drop(books);
+        match wait {
+            true => files.into_iter().try_for_each(|file| stride.sync(file.start, file.end - file.start)),
+            false => Ok(()),
+        }
     }
 
     /// Resizes a mapping; returns its window offset. Where it has to move its pages are copied, while `go_on` lets it: the kernel's own
@@ -423,7 +442,7 @@ impl Services {
             self.place(&mut books, stride, tail, rights, Backing::Anonymous)?;
             return Ok(at);
         }
-        // What nobody can read cannot be copied.
+        // What cannot be read cannot be copied.
         if !may_move || rights == Protection::None {
             return Err(Errno::NOMEM);
         }
@@ -687,7 +706,7 @@ impl Books {
             .collect();
         let seams = borders.into_iter().filter(|at| area.contains(at) && !known.contains(at));
         self.seams = seams.collect();
-        // Whoever makes many does not gain by it that the kernel is asked each time.
+        // A domain that makes many does not gain by it that the kernel is asked each time.
         self.budget = if self.mappings(&self.ranges, 0) > self.most / 4 * 3 { BUDGET } else { 0 };
     }
 
@@ -880,7 +899,7 @@ mod tests {
         let around = |page| services.protect(&stride, split + 2 * page * PAGE, PAGE, Protection::ReadWrite);
         (1..cuts).for_each(|page| around(page).expect("fewer pieces"));
         assert_eq!(copy(), Ok(at + PAGE));
-        stride.write(at + PAGE, &[8; PAGE as usize]).expect("whoever makes it writes");
+        stride.write(at + PAGE, &[8; PAGE as usize]).expect("its maker writes");
         services.copied(&stride, at + PAGE, PAGE).expect("the kernel's consent");
         assert_eq!(stride.write(at + PAGE, &[9]), Err(Errno::FAULT));
         // Its contents do not go, and it does not grow by zeros.

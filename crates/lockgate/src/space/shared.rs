@@ -12,7 +12,7 @@ fn taken() -> MutexGuard<'static, Ranges> {
     locked(&TAKEN)
 }
 
-/// Window offsets that nobody else shares anything at, until it is dropped. A forked child has other windows, and takes offsets of its
+/// Window offsets at which nothing else is shared, until it is dropped. A forked child has other windows, and takes offsets of its
 /// own when it first asks.
 #[derive(Debug)]
 pub(crate) struct SharedRange {

@@ -76,7 +76,7 @@ pub(crate) fn abandon() {
 /// The kernel's; older ones may have emptied the place all the same ([`Stride::refused`]).
 ///
 /// # Safety
-/// The range lies in strides, and nobody uses what is there any more.
+/// The range lies in strides, and no thread uses what is there any more.
 unsafe fn blot_out(at: *mut c_void, length: u64) -> Result<(), Errno> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     // SAFETY: the caller's promise; no Rust object lives in strides.
@@ -110,17 +110,17 @@ pub(crate) struct Stride {
 pub(crate) enum Backing<'a> {
     /// Zeros: the reservation's own memory.
     Anonymous,
-    /// The same, writable whatever the rights: somebody is about to fill it, and then says so.
+    /// The same, writable whatever the rights: the caller is about to fill it, and then says so.
     Copy,
     /// A sealed file from an offset, private. No thread has been in the window yet.
     Image(BorrowedFd<'a>, u64),
     /// The same in a window that threads are in.
     Joining(BorrowedFd<'a>, u64),
-    /// A file from an offset, shared with whoever else has it open.
+    /// A file from an offset, shared with all others that have it open.
     Shared(BorrowedFd<'a>, u64),
 }
 
-/// A file's mapping that is made but not in a window: whoever has a say in that has said it.
+/// A file's mapping that is made but not in a window: what could refuse it has not.
 #[derive(Debug)]
 pub(crate) struct Staged {
     at: *mut c_void,
@@ -276,7 +276,7 @@ impl Stride {
         unsafe { mm::mprotect(self.address(offset, length), length as usize, flags) }
     }
 
-    /// Makes written pages code, which nobody writes to any more: those of a verified image.
+    /// Makes written pages code, which is not written to any more: those of a verified image.
     ///
     /// # Errors
     /// The kernel's.
@@ -305,6 +305,15 @@ impl Stride {
         }
     }
 
+    /// Waits until what was written to a shared file here is on the disk.
+    ///
+    /// # Errors
+    /// The kernel's; `ENOMEM` if another thread has unmapped it meanwhile.
+    pub fn sync(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        // SAFETY: changes nothing that a program can see.
+        unsafe { mm::msync(self.address(offset, length), length as usize, mm::MsyncFlags::SYNC) }
+    }
+
     /// Copies `[from, from + length)` to `to`; the two do not overlap.
     ///
     /// # Errors
@@ -316,7 +325,7 @@ impl Stride {
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
-    /// Has a forked child find zeros in mapped pages: whoever returns there, in a child that has not noticed that it is one, faults.
+    /// Has a forked child find zeros in mapped pages: a thread that returns there, in a child that has not noticed that it is one, faults.
     ///
     /// # Errors
     /// The kernel's.
@@ -603,7 +612,7 @@ impl Drop for Staged {
     fn drop(&mut self) {
         // SAFETY: nothing refers to it.
         let unmapped = unsafe { mm::munmap(self.at, self.length as usize) };
-        // Nobody can reach it: it costs address space at worst.
+        // No pointer reaches it: it costs address space at worst.
         let _ = unmapped;
     }
 }
@@ -624,7 +633,7 @@ impl Drop for Stride {
 impl Stride {
     /// Makes all of it the reservation's own memory, untouched.
     fn empty(&mut self) -> Result<(), Errno> {
-        // SAFETY: nobody is in the window, and nobody will be before this has succeeded.
+        // SAFETY: no thread is in the window, and none will be before this has succeeded.
         match unsafe { blot_out(self.base as *mut c_void, window::STRIDE) } {
             Err(error) if !matches!(self.refused(0, window::STRIDE), Refused::Emptied) => Err(error),
             _ => Ok(()),
@@ -655,7 +664,7 @@ fn hide_from_cores(at: *mut c_void, length: u64) {
     let _ = marked;
 }
 
-/// Whether all of `range` is closed memory of ours: inaccessible, and marked as nobody else marks an inaccessible mapping.
+/// Whether all of `range` is closed memory of ours: inaccessible, and marked as no other code marks an inaccessible mapping.
 fn is_closed(range: &Range<u64>) -> bool {
     let Ok(mappings) = std::fs::File::open("/proc/self/smaps") else { return false };
     closed_in(BufReader::new(mappings), range)
@@ -746,7 +755,7 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
 /// # Errors
 /// The kernel's: the reservation can be accessed, and must not be used.
 fn unite(at: *mut c_void, length: usize) -> Result<bool, Errno> {
-    // SAFETY: the mapping has just been made, and nobody knows of it.
+    // SAFETY: the mapping has just been made, and no other code knows of it.
     unsafe {
         // Where the host locks what it maps (mlockall), it would all become memory.
         if mm::munlock(at, length).is_err() {

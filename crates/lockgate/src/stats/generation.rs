@@ -5,7 +5,7 @@ use crate::sync::atomic::{AtomicU64, Ordering, fence};
 /// Changes what `generation` stands for, which is the caller's alone to change.
 pub(crate) fn change(generation: &AtomicU64, change: impl FnOnce()) {
     generation.fetch_add(1, Ordering::AcqRel);
-    fence(Ordering::SeqCst); // whoever sees something of the change sees the odd number
+    fence(Ordering::SeqCst); // a reader that sees something of the change sees the odd number
     change();
     generation.fetch_add(1, Ordering::Release);
 }

@@ -2,7 +2,7 @@
 //!
 //! It is a memory file of rows, found by its name among the process's descriptors: who may open it there is who may
 //! trace the process. Proxies count calls in the rows themselves, so that a reader sees live numbers and costs the
-//! process nothing. Nobody but this process can ever write to it. Exports and bindings have rows of their own, so that many
+//! process nothing. Only this process can ever write to it. Exports and bindings have rows of their own, so that many
 //! domains do not crowd them out; a domain that finds none is not listed.
 //!
 //! The first row describes the table. A row's first word is odd while the row changes, and another number afterwards.
@@ -108,7 +108,7 @@ fn make() -> Result<Table, Errno> {
     fs::fcntl_add_seals(&file, seals)?;
     let rows = rows.cast::<Cells>();
     let now = clock_gettime(ClockId::Monotonic);
-    // SAFETY: the first row, which nobody else writes; mapped memory of zeros is a valid row.
+    // SAFETY: the first row, which no other thread writes; mapped memory of zeros is a valid row.
     unsafe {
         (*rows).of = u64::from(std::process::id());
         (*rows).of_generation = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;

@@ -1,8 +1,8 @@
 //! `/tmp/perf-PID.map`: names of code made at run time, as `perf` reads them (Linux, tools/perf/Documentation/jit-interface.txt).
 //! Only with `LOCKGATE_PERF_MAP=1`.
 //!
-//! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
-//! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
+//! All users may write in `/tmp`: the file is only ever made new, never followed and never shared. A file in its place that belongs
+//! to this user is what an earlier process with this number has left, and goes; another user's stays, and there is no map.
 use crate::host::{PerProcess, environment, kept, stack_sys, tell};
 use lockgate_abi::window;
 use lockgate_symbols::{Symbols, printable, shown};

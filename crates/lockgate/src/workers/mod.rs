@@ -71,7 +71,7 @@ struct Shared {
     owner: Owner,
     /// The mask of the thread that started them.
     mask: Option<u64>,
-    /// Those that nobody has joined. One that is lost starts another in its place before it ends.
+    /// Those that were not joined. One that is lost starts another in its place before it ends.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -87,7 +87,7 @@ struct Attendance {
 /// What is left of a job when its thread has ended: another thread takes both places.
 fn goes_on(job: Arc<dyn Job>, keeps_time: bool) -> impl FnOnce(&Arc<Shared>) + Send + 'static {
     move |shared| {
-        // Whoever is told may end the thread once more.
+        // The code that is told may end the thread once more.
         Attendance { shared: shared.clone(), job: job.clone(), keeps_time }.begin();
         shared.lose(&job);
         Attendance::end();
@@ -203,7 +203,7 @@ impl Shared {
         if Shared::start(shared, "lockgate-call".to_owned(), goes_on(job.clone(), false)).is_ok() {
             return;
         }
-        // The system gives no thread. Calls that nobody is left to make end now.
+        // The system gives no thread. Calls for which no thread is left end now.
         let left: Vec<_> = {
             let mut books = shared.books();
             books.workers -= 1;
@@ -234,7 +234,7 @@ impl Shared {
             Attendance { shared: self.clone(), job: job.clone(), keeps_time: false }.begin();
             job.run();
             if !self.owner.is_here() {
-                // The host's function has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
+                // The host's function has forked, and this is the child's only thread but for what it has started: no other one would end the child.
                 std::process::exit(0);
             }
             let mut books = self.books();
@@ -268,7 +268,7 @@ impl Shared {
                 self.stop(&job, Stop::Deadline);
                 Attendance::end();
                 if !self.owner.is_here() {
-                    std::process::exit(0); // whoever was told has forked: as in `work`
+                    std::process::exit(0); // the code that was told has forked: as in `work`
                 }
             }
             books = self.books();

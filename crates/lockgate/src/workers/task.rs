@@ -73,7 +73,7 @@ pub(super) struct Task<R> {
     id: u32,
     name: String,
     place: Place,
-    /// Until the call ends: let go of before anybody is told, who may go on to reset the domain, or to give it back to a pool.
+    /// Until the call ends: let go of before the caller is told, which may go on to reset the domain, or to give it back to a pool.
     holds: Mutex<Option<Holds>>,
     state: Mutex<State<R>>,
     ended: Condvar,
@@ -86,7 +86,7 @@ pub(super) struct State<R> {
     polling: Option<Waker>,
     /// Of everyone else who asked to be woken at the end.
     waiting: VecDeque<Waker>,
-    /// Nobody has the handle any more.
+    /// The handle is gone.
     abandoned: bool,
 }
 
@@ -246,13 +246,13 @@ impl<R: Send> Job for Task<R> {
         let result = catch_unwind(AssertUnwindSafe(work))
             .unwrap_or_else(|payload| Err(CallError::Panic(Panic::new(payload))));
         if self.is_inherited() {
-            return; // the call has forked: whoever waits is in the parent, and so may be who has the lock
+            return; // the call has forked: the thread that waits is in the parent, and so may be the one that has the lock
         }
         repair_sys::drop_what_functions_left();
         let mut state = self.state();
         let stopped = match std::mem::replace(&mut state.stage, Stage::Ending) {
             Stage::Running { thread, stopped } => {
-                // Under the lock: nobody stops what this thread does next.
+                // Under the lock: no other thread stops what this thread does next.
                 thread.stop.store(false, Ordering::Release);
                 stopped.map(|(why, _)| why)
             }

@@ -297,6 +297,24 @@ pub fn mappings(start: u64, end: u64) -> Vec<Mapping> {
     text.lines().filter_map(parse).filter(|m| m.end > start && m.start < end).collect()
 }
 
+/// What the kernel says of the mapping at `address` behind `name` (proc_pid_smaps(5)); nothing, if there is no such mapping.
+pub fn detail(address: u64, name: &str) -> String {
+    let text = std::fs::read_to_string("/proc/self/smaps").expect("/proc is mounted");
+    let mut inside = false;
+    for line in text.lines() {
+        if let Some((start, rest)) = line.split_once('-')
+            && let (Ok(start), Some(end)) = (u64::from_str_radix(start, 16), rest.split(' ').next())
+            && let Ok(end) = u64::from_str_radix(end, 16)
+        {
+            inside = (start..end).contains(&address);
+        }
+        if inside && let Some(detail) = line.strip_prefix(name) {
+            return detail.trim().to_owned();
+        }
+    }
+    String::new()
+}
+
 /// Words of this process's memory, whatever its rights; `None` where nothing is mapped.
 pub fn peek(at: u64, words: usize) -> Option<Vec<u64>> {
     let bytes = peek_bytes(at, words * 8)?;

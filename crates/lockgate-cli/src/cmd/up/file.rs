@@ -27,6 +27,7 @@ use toml::de::{DeTable, DeValue};
 const KEYS: &[&str] = &[
     "module",
     "arguments",
+    "argv0",
     "environment",
     "directories",
     "working_directory",
@@ -581,8 +582,9 @@ fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
         }
         options = options.environment(&name, value);
     }
+    let name = table.string("argv0", |name| Ok(name.to_owned()))?.unwrap_or_else(|| path.to_owned());
     let arguments = table.strings("arguments")?.into_iter().map(|(text, _)| text);
-    Ok(options.arguments([path.to_owned()].into_iter().chain(arguments)))
+    Ok(options.arguments([name].into_iter().chain(arguments)))
 }
 
 fn restart(text: &str) -> anyhow::Result<Restart> {

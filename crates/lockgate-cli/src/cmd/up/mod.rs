@@ -21,7 +21,7 @@ use std::process::ExitCode;
 #[command(after_help = format!("\
 The file, in TOML, has a table [programs.NAME] for each program (docs/programs.md):
   module = \"server.lg\"            the program; relative paths begin at the file
-  arguments = [\"--port\", \"6379\"]
+  arguments = [\"--port\", \"6379\"], argv0 = \"redis-server\"
   environment = [\"NAME=VALUE\", \"PASSED_ON\"]
   directories = [\"/data=./data\", \"/etc/ssl:ro\"], working_directory = \"/data\", umask = \"022\"
   listen = [\"127.0.0.1:6379\"], connect = [\"example.org:443\"]
