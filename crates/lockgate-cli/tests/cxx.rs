@@ -491,6 +491,7 @@ fn an_uncaught_exception_is_its_calls_own() {
     }
     let shop = Shop::new();
     let source = "\
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -503,6 +504,7 @@ struct Asks {
     ~Asks() { host(5), *uncaught = std::uncaught_exceptions(); }
 };
 extern \"C\" int number(int n) { throw n; }
+extern \"C\" int aborts(int n) { std::abort(); }
 extern \"C\" int says(int n) { throw std::runtime_error(\"number \" + std::to_string(n) + \".\"); }
 extern \"C\" int faults(int n) { throw Faults(); }
 extern \"C\" int handles(int (*host)(int)) {
@@ -530,8 +532,14 @@ extern \"C\" int unwinds(int (*host)(int)) {
 }
 ";
     shop.write("own.cpp", source);
-    let exports =
-        ["int number(int)", "int says(int)", "int faults(int)", "int handles(void *)", "int unwinds(void *)"];
+    let exports = [
+        "int number(int)",
+        "int aborts(int)",
+        "int says(int)",
+        "int faults(int)",
+        "int handles(void *)",
+        "int unwinds(void *)",
+    ];
     let exports = exports.iter().flat_map(|export| ["--export", export]);
     shop.lockgate("c++").args(["-g", "-O1", "-w", "own.cpp", "-o", "own.lg"]).args(exports).run_quietly();
     let module = Module::open(shop.path("own.lg")).expect("a module");
@@ -549,6 +557,9 @@ extern \"C\" int unwinds(int (*host)(int)) {
         assert_eq!(outer.call(host.pointer()).expect(name), expected, "{name}");
     }
 
+    faults.call(1).expect_err("what() faults");
+    let error = bind("aborts").call(1).expect_err("it aborts").to_string();
+    assert!(error.contains("the module called abort;"), "{error}");
     faults.call(1).expect_err("what() faults");
     let error = number.call(5).expect_err("it throws").to_string();
     assert!(error.contains("an uncaught exception: int;"), "{error}");
