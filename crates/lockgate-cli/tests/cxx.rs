@@ -310,6 +310,28 @@ fn functions_that_are_there_twice_have_tables_of_their_own() {
     assert_eq!(text(&output.stdout), "caught 11\n", "{}", text(&output.stderr));
 }
 
+/// gcc would have a table for the cold part of `main` that counts from elsewhere: natively the `catch` there is not found. Red if it is asked for one.
+#[test]
+fn a_cold_catch_is_found() {
+    if !GXX.is_here("a_cold_catch_is_found") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <cstdio>
+[[gnu::noinline]] static void end(int n) { throw static_cast<long>(n); }
+int main(int count, char **) {
+    if (count > 1) {
+        try { end(1); } catch (long) { std::puts(\"caught\"); }
+    }
+}
+";
+    shop.write("cold.cpp", source);
+    shop.lockgate("c++").args(["-O2", "-fno-reorder-functions", "cold.cpp", "-o", "cold.lg"]).run_quietly();
+    let output = shop.lockgate("run").args(["cold.lg", "throws"]).output();
+    assert_eq!(text(&output.stdout), "caught\n", "{}", text(&output.stderr));
+}
+
 /// A base has all of libc, and with it the whole of what C++ has in its place. What joins it catches its exceptions.
 #[test]
 fn a_base_in_cxx() {
