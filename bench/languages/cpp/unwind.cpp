@@ -15,7 +15,10 @@ __attribute__((noinline)) static long plain(int frames, long number) {
             throw number;
         return number;
     }
-    return plain(frames - 1, number + 1) + 1;
+    const long below = plain(frames - 1, number + 1);
+    // (Without this gcc makes a loop of the function, and each throw has one frame to pass.)
+    asm volatile("");
+    return below + 1;
 }
 
 __attribute__((noinline)) static long held(int frames, long number) {

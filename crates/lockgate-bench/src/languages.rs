@@ -17,8 +17,14 @@ const RUST_TARGET: &str = "x86_64-unknown-linux-musl";
 const CPP_FLAGS: &[&str] = &["-O2", "-std=c++17"];
 
 /// Programs in C++, each a file of `bench/languages/cpp`, and how often each does its work: for about a second.
-const CPP: &[(&str, u32)] =
-    &[("json", 2000), ("shapes", 600), ("grid", 1600), ("words", 1200), ("patterns", 2500), ("throws", 4000)];
+const CPP: &[(&str, u32)] = &[
+    ("json", 2000),
+    ("shapes", 600),
+    ("grid", 1600),
+    ("words", 1200),
+    ("patterns", 2500),
+    ("throws", 32_000),
+];
 
 /// Programs in C++ that do one thing alone, whose ratios are no part of the mean: a row, its file, what its command line begins with, and
 /// how often. (glibc's switch of contexts makes a system call.) Signals that are raised, and timers of a millisecond for whose signal a loop waits.
@@ -35,7 +41,7 @@ const APART: &[(&str, &str, &[&str], u32)] = &[
 
 /// Programs in Rust, each a name that the one of `bench/languages/rust` takes.
 const RUST: &[(&str, u32)] =
-    &[("json", 1200), ("patterns", 600), ("deflate", 500), ("maps", 700), ("sorts", 800), ("panics", 2000)];
+    &[("json", 3000), ("patterns", 600), ("deflate", 500), ("maps", 1700), ("sorts", 800), ("panics", 5000)];
 
 /// A row: a program of both sides, and what its command line begins with.
 struct Row {

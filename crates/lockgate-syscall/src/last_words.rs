@@ -34,6 +34,8 @@ pub(super) struct LastWords {
     panic: Vec<u8>,
     /// The message goes on.
     panics: bool,
+    /// What the module wants the error to say instead.
+    pub(super) words: Option<String>,
 }
 
 impl LastWords {
@@ -64,9 +66,15 @@ impl LastWords {
         self.panic.truncate(LONGEST);
     }
 
+    /// Why it called `abort`, to stand behind that.
+    pub fn reason(self) -> Option<String> {
+        let said = || self.message().map(|said| format!("; its last message: {said}"));
+        self.words.as_ref().map(|words| format!(": {words}")).or_else(said)
+    }
+
     /// The last message, in one line: a panic if nothing was said since, else what C++ says of an exception, else the last line that is
     /// no note on the one before.
-    pub fn message(&self) -> Option<String> {
+    fn message(&self) -> Option<String> {
         let said = match rfind(&self.tail, TERMINATE) {
             _ if !self.panic.is_empty() => &self.panic[..],
             Some(start) => &self.tail[start..],

@@ -104,8 +104,6 @@ pub struct Process {
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
     /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
     pub(super) clear: Mutex<BTreeMap<u32, u64>>,
-    /// The text that the module wants its error to have if it calls `abort`, by thread slot.
-    pub(super) last_words: Mutex<BTreeMap<u32, String>>,
 }
 
 impl Process {
@@ -145,16 +143,10 @@ impl Process {
             limits: Mutex::default(),
             robust: Mutex::default(),
             clear: Mutex::default(),
-            last_words: Mutex::default(),
             own_file: None,
             stack_size: stack::MAX_SIZE,
             grants,
         }
-    }
-
-    /// What the thread of this slot has said of an `abort` that follows. It is asked for once, whatever has ended the call.
-    pub fn last_words(&self, slot: u32) -> Option<String> {
-        locked(&self.last_words).remove(&slot)
     }
 
     /// Ends every blocked system call of the domain with [`Fault::Killed`](super::Fault::Killed), now and
@@ -236,7 +228,6 @@ impl Process {
             suspended: _,
             // Words for an error that there was none of.
             said: _,
-            last_words: _,
             descriptors,
             current,
             signals,
@@ -594,7 +585,12 @@ impl Process {
 
     /// The thread of this slot writes this to the domain's standard error, whether it has one or not.
     pub(super) fn hear(&self, slot: u32, bytes: &[u8]) {
-        locked(&self.said).entry(slot).or_default().hear(bytes);
+        self.last_words(slot, |last| last.hear(bytes));
+    }
+
+    /// Changes what the thread of this slot has said last.
+    pub(super) fn last_words(&self, slot: u32, change: impl FnOnce(&mut LastWords)) {
+        change(locked(&self.said).entry(slot).or_default());
     }
 
     /// Drops what a [quick](crate::quick) call has left.
@@ -602,10 +598,10 @@ impl Process {
         self.lookup.reap(left);
     }
 
-    /// What the thread of this slot said there last, in one line that is fit for a terminal. It is told once: the next call that ends has its own
-    /// words.
-    pub fn last_message(&self, slot: u32) -> Option<String> {
-        locked(&self.said).remove(&slot)?.message()
+    /// Why the thread of this slot called `abort`, as far as it said, fit for a terminal and to stand behind that. It is asked for once, whatever
+    /// has ended the call: the next one that ends has its own words.
+    pub fn take_last_words(&self, slot: u32) -> Option<String> {
+        locked(&self.said).remove(&slot)?.reason()
     }
 
     /// System calls that were answered with `ENOSYS`: number and how often, by number. Those from [`COUNTED_TOGETHER`] on count as that.

@@ -22,11 +22,26 @@ const CANCEL: u32 = 33;
 /// Most that wait in one domain.
 const MOST_QUEUED: usize = 256;
 /// What nobody can block, ignore or handle.
-pub(super) const FIXED: u64 = bit(libc::SIGKILL as u32) | bit(libc::SIGSTOP as u32);
+pub(super) const FIXED: u64 = set_of([libc::SIGKILL, libc::SIGSTOP]);
+
+/// What instructions raise: these come first, whoever sends them.
+const SYNCHRONOUS: u64 =
+    set_of([libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS]);
+/// What stops a process on Linux.
+const STOPS: u64 = set_of([libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU]);
 
 /// The bit of a signal in a set.
 pub(super) const fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
+}
+
+const fn set_of<const N: usize>(signals: [i32; N]) -> u64 {
+    let (mut set, mut i) = (0, 0);
+    while i < N {
+        set |= bit(signals[i] as u32);
+        i += 1;
+    }
+    set
 }
 
 /// Whether a set has a signal. No set has one of the numbers that are none.
@@ -199,6 +214,7 @@ impl Signals {
         for (which, sends) in self.timers.fire() {
             let (to, info) = (sends.to, Info::of_timer(which, sends));
             let (timer, again) = (Some(which), self.timers.again(now, which));
+            self.takes_back(info.signal);
             let is_same = |waiting: &&mut Waiting| waiting.to == to && waiting.info.signal == info.signal;
             if self.is_ignored(info.signal) && !self.is_wanted(info.signal) {
                 self.look_at_ignored(info.signal, true);
@@ -273,19 +289,16 @@ impl Signals {
         self.masks.get(&thread).copied().unwrap_or_default()
     }
 
-    /// What is ignored, and waited because it was blocked, comes to nothing where it no longer is.
+    /// What is ignored, and waited because it was blocked, comes to nothing where it is next. (A handler that comes before it may block it.)
     pub(super) fn set_mask(&mut self, thread: u32, mask: u64) {
         self.masks.insert(thread, mask & !FIXED);
         let wanted = self.wanted.values().fold(0, |all, set| all | set);
-        let unblocked = self.pending(thread) & !mask & !wanted;
-        for signal in (1..=LAST).filter(|&signal| unblocked & bit(signal) != 0) {
-            if self.is_ignored(signal) {
-                let stays = |waiting: &Waiting| {
-                    waiting.info.signal != signal || waiting.to.is_some_and(|to| to != thread)
-                };
-                self.waiting.retain(stays);
-                self.look_at_ignored(signal, true);
-            }
+        while let Some(index) = self.first(thread, !mask & !wanted)
+            && let signal = self.waiting[index].info.signal
+            && self.is_ignored(signal)
+        {
+            self.waiting.remove(index);
+            self.look_at_ignored(signal, true);
         }
     }
 
@@ -346,6 +359,7 @@ impl Signals {
     /// # Errors
     /// `EAGAIN`: too many wait.
     pub(super) fn send(&mut self, to: Option<u32>, info: Info) -> Result<(), Errno> {
+        self.takes_back(info.signal);
         let waits_already =
             || self.waiting.iter().any(|waiting| waiting.to == to && waiting.info.signal == info.signal);
         if (self.is_ignored(info.signal) && !self.is_wanted(info.signal))
@@ -358,6 +372,21 @@ impl Signals {
         }
         self.waiting.push(Waiting { to, info, timer: None, again: None });
         Ok(())
+    }
+
+    /// What a signal does to others as soon as it is sent: one that lets a process go on takes those back that wait to stop it, and these
+    /// it.
+    fn takes_back(&mut self, signal: u32) {
+        const GOES_ON: u64 = bit(libc::SIGCONT as u32);
+        let back = match bit(signal) {
+            GOES_ON => STOPS,
+            stops if stops & STOPS != 0 => GOES_ON,
+            _ => return,
+        };
+        self.waiting.retain(|waiting| back & bit(waiting.info.signal) == 0);
+        for other in (1..=LAST).filter(|&other| contains(back, other)) {
+            self.look_at_ignored(other, false);
+        }
     }
 
     /// Whether somebody gets even what would be ignored: with `sigwait`, as it does where it is blocked.
@@ -382,13 +411,21 @@ impl Signals {
         self.pending(thread) & (!self.mask(thread) | wanted) != 0
     }
 
-    /// Takes the first one in `set` that waits for a thread: the lowest number, the thread's own before the domain's.
-    pub(super) fn take(&mut self, thread: u32, set: u64) -> Option<Info> {
+    /// Where the first one in `set` stands that waits for a thread, in Linux's order: the thread's own before the domain's; of each, what
+    /// instructions raise; then by number.
+    fn first(&self, thread: u32, set: u64) -> Option<usize> {
         let fits = |(_, waiting): &(usize, &Waiting)| {
             waiting.to.is_none_or(|to| to == thread) && set & bit(waiting.info.signal) != 0
         };
-        let first = self.waiting.iter().enumerate().filter(fits);
-        let (index, _) = first.min_by_key(|(_, waiting)| (waiting.info.signal, waiting.to.is_none()))?;
+        let key = |(_, Waiting { to, info, .. }): &(usize, &Waiting)| {
+            (to.is_none(), SYNCHRONOUS & bit(info.signal) == 0, info.signal)
+        };
+        Some(self.waiting.iter().enumerate().filter(fits).min_by_key(key)?.0)
+    }
+
+    /// Takes the first one in `set` that waits for a thread.
+    pub(super) fn take(&mut self, thread: u32, set: u64) -> Option<Info> {
+        let index = self.first(thread, set)?;
         let Waiting { mut info, timer, .. } = self.waiting.remove(index);
         if let Some(timer) = timer {
             let overrun = self.timers_mut().taken(timer);

@@ -107,6 +107,59 @@ long many_come_together(long queued) {
     return count * 100 + most_nested;
 }
 
+static const int each[] = {SIGUSR2, SIGSEGV, SIGHUP, SIGILL, SIGTERM, 40, SIGSYS, SIGTRAP, SIGFPE};
+static void comes(int signal) { for (int i = 0; i < 9; i++) if (each[i] == signal) came = came * 10 + i + 1; }
+long in_order(long to_the_thread) {
+    quiet();
+    sigset_t none, all;
+    sigemptyset(&none), sigfillset(&all), came = 0;
+    sigprocmask(SIG_BLOCK, &all, 0);
+    for (int twice = 0; twice < 2; twice++) {
+        for (int i = 0; i < 9; i++) {
+            on(each[i], comes, 0);
+            to_the_thread >> i & 1 ? raise(each[i]) : kill(getpid(), each[i]);
+        }
+        for (int taken; !twice && (taken = sigtimedwait(&all, 0, &(struct timespec){0})) > 0;) comes(taken);
+    }
+    sigprocmask(SIG_SETMASK, &none, 0);
+    return came;
+}
+static long waiting(void) {
+    sigset_t set;
+    sigpending(&set);
+    long all = 0;
+    for (int i = 1; i < 32; i++) all |= sigismember(&set, i) ? 1 << i : 0;
+    return all;
+}
+long takes_back(long way) {
+    quiet();
+    sigset_t none, all;
+    sigemptyset(&none), sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, 0);
+    on(SIGTSTP, note, 0), on(SIGCONT, note, 0), on(SIGTTIN, note, 0);
+    raise(SIGHUP);
+    if (way) raise(SIGTSTP), kill(getpid(), SIGTTIN), raise(SIGCONT);
+    else raise(SIGCONT), kill(getpid(), SIGCONT), raise(SIGTSTP);
+    long found = waiting();
+    on(SIGHUP, SIG_IGN, 0);
+    sigprocmask(SIG_SETMASK, &none, 0);
+    return found + count;
+}
+static void tells_what_waits(int signal) { came = waiting(); }
+long ignored_behind(long way) {
+    quiet();
+    sigset_t none, all;
+    sigemptyset(&none), sigfillset(&all), came = 0;
+    sigprocmask(SIG_BLOCK, &all, 0);
+    struct sigaction action = {.sa_handler = tells_what_waits, .sa_mask = all};
+    sigaction(SIGALRM, &action, 0);
+    on(SIGHUP, SIG_IGN, 0), on(SIGTERM, SIG_IGN, 0);
+    raise(SIGHUP), raise(SIGURG), raise(SIGTERM);
+    if (way) raise(SIGALRM);
+    sigprocmask(SIG_SETMASK, &none, 0);
+    sigprocmask(SIG_SETMASK, &all, 0);
+    return came * 2 + !waiting();
+}
 long masks(long n) {
     quiet();
     on(SIGUSR1, note, 0), on(SIGUSR2, note, 0);
@@ -887,6 +940,14 @@ fn signals_do_what_they_do_natively() {
     for (name, argument) in [
         ("raises", 1000),
         ("masks", 0),
+        ("in_order", 0),
+        ("in_order", 0x1ff),
+        ("in_order", 0x0d2),
+        ("in_order", 0x135),
+        ("takes_back", 0),
+        ("takes_back", 1),
+        ("ignored_behind", 0),
+        ("ignored_behind", 1),
         ("come_together", 0),
         ("come_together", 1),
         ("come_together", 2),

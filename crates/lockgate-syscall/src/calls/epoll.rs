@@ -123,9 +123,12 @@ fn wait(ctx: &SyscallContext<'_>, fd: u64, at: u64, most: u64, timeout: Option<D
             ctx.memory.write(at, &record.0)?;
             return Ok(events as u64);
         }
+        // (Without time to wait no signal is let in.)
+        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Ok(0);
+        }
         ctx.check_signals()?;
-        let is_now = timeout.is_some_and(|timeout| timeout.is_zero());
-        if is_now || !ctx.process.waits.poll(ctx.caller(), &mut [(set.fd(), PollFlags::IN)], until)? {
+        if !ctx.process.waits.poll(ctx.caller(), &mut [(set.fd(), PollFlags::IN)], until)? {
             return Ok(0);
         }
     }

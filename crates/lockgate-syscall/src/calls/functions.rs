@@ -1,7 +1,6 @@
 //! Calls of ours: the functions in progress, for `backtrace` and unwinders, and what a module says of its end.
 use crate::SyscallContext;
 use crate::last_words::LONGEST_WORDS;
-use crate::locked::locked;
 use crate::outcome::Reply;
 use std::ops::ControlFlow;
 
@@ -71,10 +70,7 @@ pub fn lg_last_words(ctx: &SyscallContext<'_>, [at, length, ..]: [u64; 6]) -> Re
     let mut text = [0; LONGEST_WORDS];
     let text = &mut text[..LONGEST_WORDS.min(usize::try_from(length).unwrap_or(LONGEST_WORDS))];
     ctx.memory.read(at, text)?;
-    let mut words = locked(&ctx.process.last_words);
-    match text.len() {
-        0 => words.remove(&ctx.thread.slot),
-        _ => words.insert(ctx.thread.slot, lockgate_outside::printable_bytes(text)),
-    };
+    let words = (!text.is_empty()).then(|| lockgate_outside::printable_bytes(text));
+    ctx.process.last_words(ctx.thread.slot, |last| last.words = words);
     Ok(0)
 }

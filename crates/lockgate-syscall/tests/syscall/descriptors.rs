@@ -64,8 +64,9 @@ fn what_goes_to_no_standard_error_counts_as_written() {
     let vector = guest.words(&[guest.put(b"8 bytes"), 7, guest.put(b" failed"), 7]);
     assert_eq!(guest.ok(libc::SYS_writev, &[2, vector, 2]), 14);
     // Of another thread's nothing.
-    assert_eq!(guest.process.last_message(1), None);
-    assert_eq!(guest.process.last_message(0).as_deref(), Some("memory allocation of 8 bytes failed"));
+    assert_eq!(guest.process.take_last_words(1), None);
+    let said = "; its last message: memory allocation of 8 bytes failed";
+    assert_eq!(guest.process.take_last_words(0).as_deref(), Some(said));
     // No more than that: it is not there, and what lies nowhere cannot be written.
     assert_eq!(guest.err(libc::SYS_write, &[2, 0, 1]), Errno::FAULT);
     assert_eq!(guest.err(libc::SYS_fstat, &[2, guest.room(144)]), Errno::BADF);

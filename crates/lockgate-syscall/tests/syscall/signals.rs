@@ -1,6 +1,6 @@
 //! A domain's own signals, as far as system calls go: what they say, what waits, and what ends the call.
 use crate::guest::Guest;
-use lockgate_syscall::{Fault, Outcome};
+use lockgate_syscall::{Fault, Grants, Outcome};
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
@@ -109,7 +109,7 @@ fn actions_and_masks_are_remembered() {
     }
 }
 
-/// What is sent waits while it is blocked, one of each but for real-time signals, and is taken by number.
+/// What is sent waits while it is blocked, one of each but for real-time signals, and is taken in Linux's order.
 #[test]
 fn blocked_signals_wait() {
     let guest = Guest::bare();
@@ -133,6 +133,13 @@ fn blocked_signals_wait() {
         assert_eq!(guest.get(info, 4), (signal as u32).to_le_bytes());
     }
     assert_eq!(guest.err(libc::SYS_rt_sigtimedwait, &[all, 0, soon, 8]), Errno::AGAIN);
+    guest.ok(libc::SYS_kill, &[pid, libc::SIGHUP as u64]);
+    guest.ok(libc::SYS_kill, &[pid, libc::SIGSEGV as u64]);
+    guest.ok(libc::SYS_tkill, &[tid, libc::SIGUSR1 as u64]);
+    guest.ok(libc::SYS_tkill, &[tid, libc::SIGSYS as u64]);
+    for signal in [libc::SIGSYS, libc::SIGUSR1, libc::SIGSEGV, libc::SIGHUP] {
+        assert_eq!(guest.ok(libc::SYS_rt_sigtimedwait, &[all, info, soon, 8]), signal as u64);
+    }
     // A module cannot fill the host's memory with them.
     let sent =
         (0..10_000).take_while(|_| guest.call(libc::SYS_kill, &[pid, 40]) == Outcome::Return(0)).count();
@@ -150,6 +157,23 @@ fn a_wait_with_a_mask_gives_it_back() {
     guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_BLOCK as u64, 0, before, 8]);
     assert_eq!(guest.word(before), 0xa00);
     assert!(!guest.process.is_suspended(0));
+}
+
+/// As on Linux, which asks for signals only before it waits.
+#[test]
+fn epoll_without_time_lets_no_signal_in() {
+    let guest = Guest::new(Grants::default().connect("127.0.0.1:*").unwrap());
+    let (_, tid) = ids(&guest);
+    let signal = libc::SIGUSR1 as u64;
+    guest.ok(libc::SYS_rt_sigaction, &[signal, guest.words(&[0x1000, 0, 0, 0]), 0, 8]);
+    block_all(&guest);
+    guest.ok(libc::SYS_tkill, &[tid, signal]);
+    let set = guest.ok(libc::SYS_epoll_create1, &[0]);
+    let wait = [set, guest.room(16), 1, 0, guest.words(&[0]), 8];
+    assert_eq!(guest.ok(libc::SYS_epoll_pwait, &wait), 0);
+    assert!(!guest.process.wakes(0));
+    let wait = [set, guest.room(16), 1, 60_000, guest.words(&[0]), 8];
+    assert_eq!(guest.err(libc::SYS_epoll_pwait, &wait), Errno::INTR);
 }
 
 /// Nobody can say that an instruction has raised what he sends.

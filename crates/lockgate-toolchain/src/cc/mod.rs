@@ -99,6 +99,11 @@ fn compiler(tools: &Tools, driver: Driver, cxx: Option<CxxLibrary>) -> Result<Co
 
 /// Runs gcc with its messages going where ours go.
 fn compile(mut command: Command, arguments: &[String]) -> Result<ExitStatus, Error> {
+    // With this option gcc puts the cold part of a function into the section of the others, and counts what the part's exception table names from
+    // another place than its start: nothing thrown there is caught, and the rewriter refuses the table. So functions stay whole.
+    if arguments.iter().any(|option| option == "-fno-reorder-functions") {
+        command.arg("-fno-reorder-blocks-and-partition");
+    }
     command.args(arguments).status().map_err(|error| process::cannot_start(&command, &error))
 }
 

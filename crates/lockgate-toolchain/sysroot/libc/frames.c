@@ -72,6 +72,7 @@ static const struct lg_row *row(struct lg_rows *rows, long number) {
 int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept, long likely) {
     rows->rows = rows->first;
     rows->room = LG_ROWS;
+    rows->common.at = 0;
     /* The registers, room that aligns, the return slot. */
     rows->below = (uintptr_t)(kept + 1) + 16;
     rows->count = ask(rows->first, likely, 0);
@@ -178,14 +179,10 @@ struct entry {
     int32_t code, description;
 };
 
-/* A common entry (CIE) and what describes one function (FDE). */
-struct entries {
+/* What describes one function (FDE), and its instructions. */
+struct own {
     uintptr_t start, length, lsda;
-    uintptr_t code_factor;
-    intptr_t data_factor;
-    _Unwind_Personality_Fn personality;
-    /* Instructions of both. */
-    const unsigned char *common, *common_end, *own, *own_end;
+    const unsigned char *at, *end;
 };
 
 static const unsigned char *search(const unsigned char *table, uintptr_t address) {
@@ -223,36 +220,36 @@ static uint32_t word(const unsigned char *at) {
     return word;
 }
 
-/* The description of the function around `address`. 0 if there is none. */
-static int read_entries(uintptr_t address, struct entries *found) {
-    const unsigned char *own = find(address);
-    if (!own) return 0;
-    const unsigned char *common = own + 4 - word(own + 4);
-    found->own_end = own + 4 + word(own);
-    found->common_end = common + 4 + word(common);
-    const unsigned char *at = common + 8, *letters = at + 1;
-    unsigned char version = *at, pointers = 0, lsda = 0xff;
+static int run(const unsigned char *at, const unsigned char *end, const struct lg_common *common, uintptr_t start,
+               uintptr_t distance, struct lg_description *into);
+
+static int read_common(const unsigned char *common, struct lg_common *into) {
+    const unsigned char *at = common + 8, *letters = at + 1, *end = common + 4 + word(common);
+    unsigned char version = *at;
+    into->at = 0;
+    into->pointers = 0;
+    into->lsda = 0xff;
+    into->personality = 0;
     at += 2 + strlen((const char *)letters);
-    found->code_factor = __lg_read_uleb(&at);
-    found->data_factor = __lg_read_sleb(&at);
+    into->code_factor = __lg_read_uleb(&at);
+    into->data_factor = __lg_read_sleb(&at);
     if (version == 1) {
         at++;
     } else {
         __lg_read_uleb(&at);
     }
-    found->personality = 0;
-    int augmented = *letters == 'z';
-    if (augmented) {
+    into->is_augmented = *letters == 'z';
+    if (into->is_augmented) {
         uintptr_t size = __lg_read_uleb(&at);
         const unsigned char *data = at;
         at += size;
         while (*++letters) {
             switch (*letters) {
-            case 'R': pointers = *data++; break;
-            case 'L': lsda = *data++; break;
+            case 'R': into->pointers = *data++; break;
+            case 'L': into->lsda = *data++; break;
             case 'P': {
                 unsigned char encoding = *data++;
-                found->personality = (_Unwind_Personality_Fn)__lg_read_pointer(&data, encoding, 0);
+                into->personality = (_Unwind_Personality_Fn)__lg_read_pointer(&data, encoding, 0);
                 break;
             }
             default: return 0;
@@ -261,34 +258,47 @@ static int read_entries(uintptr_t address, struct entries *found) {
     } else if (*letters) {
         return 0;
     }
-    found->common = at;
+    into->rules.ruled = 0;
+    into->rules.arguments = 0;
+    if (!run(at, end, into, 0, 0, &into->rules)) return 0;
+    into->at = common;
+    return 1;
+}
 
-    at = own + 8;
-    found->start = __lg_read_pointer(&at, pointers, 0);
-    found->length = __lg_read_pointer(&at, pointers & 0x0f, 0);
+/* The description of the function around `address`. 0 if there is none. */
+static int read_own(uintptr_t address, struct lg_common *common, struct own *found) {
+    const unsigned char *own = find(address);
+    if (!own) return 0;
+    const unsigned char *its = own + 4 - word(own + 4);
+    if (common->at != its && !read_common(its, common)) return 0;
+    found->end = own + 4 + word(own);
+    const unsigned char *at = own + 8;
+    found->start = __lg_read_pointer(&at, common->pointers, 0);
+    found->length = __lg_read_pointer(&at, common->pointers & 0x0f, 0);
     if (address - found->start >= found->length) return 0;
     found->lsda = 0;
-    if (augmented) {
+    if (common->is_augmented) {
         uintptr_t size = __lg_read_uleb(&at);
         const unsigned char *data = at;
         at += size;
-        if (lsda != 0xff && size != 0) found->lsda = __lg_read_pointer(&data, lsda, 0);
+        if (common->lsda != 0xff && size != 0) found->lsda = __lg_read_pointer(&data, common->lsda, 0);
     }
-    found->own = at;
+    found->at = at;
     return 1;
 }
 
 uintptr_t __lg_function_start(uintptr_t address) {
-    struct entries entries;
-    return read_entries(address, &entries) ? entries.start : 0;
+    struct lg_common common = {0};
+    struct own own;
+    return read_own(address, &common, &own) ? own.start : 0;
 }
 
 /* How deep states are kept (DW_CFA_remember_state). */
 #define KEPT 8
 
 static void set(struct lg_description *into, uintptr_t number, struct lg_rule rule) {
-    /* Of others than general registers nothing is kept by anybody. */
-    if (number >= LG_GENERAL) return;
+    /* Of others than general registers nothing is kept by anybody; where the frame is says what rsp was. */
+    if (number >= LG_GENERAL || number == LG_RSP) return;
     into->ruled |= 1u << number;
     into->rules[number] = rule;
 }
@@ -297,50 +307,50 @@ static void keep(struct lg_description *into, uintptr_t number) {
     if (number < LG_GENERAL) into->ruled &= ~(1u << number);
 }
 
-static int run(const unsigned char *at, const unsigned char *end, const struct entries *entries, uintptr_t distance,
-               struct lg_description *into);
-
-/* The rule that the common entry has for a register. */
-static int restore(const struct entries *entries, uintptr_t number, struct lg_description *into) {
-    struct lg_description common = {0};
-    struct entries own = *entries;
-    own.own = 0;
-    if (!run(entries->common, entries->common_end, &own, 0, &common)) return 0;
+/* The rule that the common entry has for a register; it has none while it is read itself. */
+static int restore(const struct lg_common *common, uintptr_t number, struct lg_description *into) {
+    if (!common->at) return 0;
     keep(into, number);
-    if (number < LG_GENERAL && common.ruled >> number & 1) set(into, number, common.rules[number]);
+    if (number < LG_GENERAL && common->rules.ruled >> number & 1) set(into, number, common->rules.rules[number]);
     return 1;
 }
 
-/* Runs call-frame instructions up to the row of `distance` (DWARF 5, 6.4.2). Where the frame is, rows of `lg_functions` say better. */
-static int run(const unsigned char *at, const unsigned char *end, const struct entries *entries, uintptr_t distance,
-               struct lg_description *into) {
+static const unsigned char *skip(const unsigned char *at) {
+    while (*at++ & 0x80) continue;
+    return at;
+}
+
+/* Runs call-frame instructions of a function that begins at `start` up to the row of `distance` (DWARF 5, 6.4.2). Where the frame is, rows of
+   `lg_functions` say better. */
+static int run(const unsigned char *at, const unsigned char *end, const struct lg_common *common, uintptr_t start,
+               uintptr_t distance, struct lg_description *into) {
     struct lg_description kept[KEPT];
-    int depth = 0, whole = entries->own != 0;
+    int depth = 0;
     uintptr_t here = 0, number, size;
-    intptr_t data = entries->data_factor;
+    intptr_t data = common->data_factor;
     while (at < end) {
         unsigned char operation = *at++, low = operation & 0x3f;
         switch (operation & 0xc0) {
-        case 0x40: here += low * entries->code_factor; goto moved;
+        case 0x40: here += low * common->code_factor; goto moved;
         case 0x80: set(into, low, (struct lg_rule){LG_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}}); continue;
         case 0xc0:
-            if (!whole || !restore(entries, low, into)) return 0;
+            if (!restore(common, low, into)) return 0;
             continue;
         default: break;
         }
         switch (operation) {
         case 0x00: break;
-        case 0x01: here = __lg_read_pointer(&at, 0, 0) - entries->start; goto moved;
-        case 0x02: here += *at++ * entries->code_factor; goto moved;
-        case 0x03: here += (at[0] | (uintptr_t)at[1] << 8) * entries->code_factor, at += 2; goto moved;
-        case 0x04: here += word(at) * entries->code_factor, at += 4; goto moved;
+        case 0x01: here = __lg_read_pointer(&at, 0, 0) - start; goto moved;
+        case 0x02: here += *at++ * common->code_factor; goto moved;
+        case 0x03: here += (at[0] | (uintptr_t)at[1] << 8) * common->code_factor, at += 2; goto moved;
+        case 0x04: here += word(at) * common->code_factor, at += 4; goto moved;
         case 0x05:
             number = __lg_read_uleb(&at);
             set(into, number, (struct lg_rule){LG_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}});
             break;
         case 0x06:
             number = __lg_read_uleb(&at);
-            if (!whole || !restore(entries, number, into)) return 0;
+            if (!restore(common, number, into)) return 0;
             break;
         case 0x07:
         case 0x08: keep(into, __lg_read_uleb(&at)); break;
@@ -357,9 +367,11 @@ static int run(const unsigned char *at, const unsigned char *end, const struct e
             kept[--depth].arguments = into->arguments;
             *into = kept[depth];
             break;
-        case 0x0c: __lg_read_uleb(&at), __lg_read_uleb(&at); break;
+        case 0x0c:
+        case 0x12: at = skip(skip(at)); break;
         case 0x0d:
-        case 0x0e: __lg_read_uleb(&at); break;
+        case 0x0e:
+        case 0x13: at = skip(at); break;
         case 0x0f: size = __lg_read_uleb(&at), at += size; break;
         case 0x10:
         case 0x16:
@@ -371,8 +383,6 @@ static int run(const unsigned char *at, const unsigned char *end, const struct e
             number = __lg_read_uleb(&at);
             set(into, number, (struct lg_rule){LG_OFFSET, {__lg_read_sleb(&at) * data}});
             break;
-        case 0x12: __lg_read_uleb(&at), __lg_read_sleb(&at); break;
-        case 0x13: __lg_read_sleb(&at); break;
         case 0x14:
             number = __lg_read_uleb(&at);
             set(into, number, (struct lg_rule){LG_VALUE_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}});
@@ -392,18 +402,21 @@ static int run(const unsigned char *at, const unsigned char *end, const struct e
 }
 
 int __lg_describe(struct _Unwind_Context *context, struct lg_description *description) {
-    struct entries entries;
+    struct lg_common *common = &context->rows->common;
+    struct own own;
     /* The call, which the place behind it may not belong to. */
     uintptr_t address = context->site - 1;
-    if (!read_entries(address, &entries)) return 0;
-    description->ruled = 0;
+    if (!read_own(address, common, &own)) return 0;
+    description->ruled = common->rules.ruled;
     description->arguments = 0;
-    uintptr_t distance = address - entries.start;
-    if (!run(entries.common, entries.common_end, &entries, distance, description)) return 0;
-    if (!run(entries.own, entries.own_end, &entries, distance, description)) return 0;
-    context->start = entries.start;
-    context->lsda = entries.lsda;
-    context->personality = entries.personality;
+    for (unsigned rest = description->ruled; rest; rest &= rest - 1) {
+        int number = __builtin_ctz(rest);
+        description->rules[number] = common->rules.rules[number];
+    }
+    if (!run(own.at, own.end, common, own.start, address - own.start, description)) return 0;
+    context->start = own.start;
+    context->lsda = own.lsda;
+    context->personality = common->personality;
     context->arguments = description->arguments;
     context->description = description;
     return 1;

@@ -12,42 +12,7 @@ struct lg_kept {
     uintptr_t rbx, rbp, r12, r13, r14, r15;
 };
 
-/* A row of `lg_functions`: where a function goes on, and its frame's canonical address (CFA), on the data stack. */
-struct lg_row {
-    uintptr_t site, cfa;
-};
-
-/* Rows on the stack, and how many are asked for at first by what goes far, or to the next landing pad. */
-enum { LG_ROWS = 128, LG_FAR = 16, LG_NEAR = 6 };
-
-/* The functions that were in progress when `start` was called, innermost first. */
-struct lg_rows {
-    /* CFA of the innermost one's callee, from which on rows are asked for. */
-    uintptr_t below;
-    /* What is there now: rows `from` to `from + count`. The unwinder's own functions have numbers below 0. */
-    struct lg_row *rows;
-    long from, count, room;
-    struct lg_row first[LG_ROWS];
-};
-
 enum { LG_GENERAL = 16, LG_RAX = 0, LG_RDX = 1, LG_RBX = 3, LG_RBP = 6, LG_RSP = 7, LG_R12 = 12, LG_RETURN = 16 };
-
-/* A function's frame. Registers have DWARF's numbers. */
-struct _Unwind_Context {
-    uintptr_t registers[LG_GENERAL];
-    /* Where the function goes on, or, for a landing pad, is to go on. */
-    uintptr_t site;
-    uintptr_t cfa;
-    /* Its rsp there, as an address on the data stack: the CFA of what it has called. */
-    uintptr_t rsp;
-    /* Number of its row. */
-    long number;
-    struct lg_rows *rows;
-    /* What `lg_describe` has found out. */
-    uintptr_t start, lsda, arguments;
-    _Unwind_Personality_Fn personality;
-    struct lg_description *description;
-};
 
 /* How a caller's register is found. */
 struct lg_rule {
@@ -65,6 +30,54 @@ struct lg_description {
     struct lg_rule rules[LG_GENERAL];
     /* Bytes of arguments on the stack. */
     uintptr_t arguments;
+};
+
+/* What unwind tables have in common for many functions (CIE). */
+struct lg_common {
+    /* Where it is; 0: none was read yet. */
+    const unsigned char *at;
+    uintptr_t code_factor;
+    intptr_t data_factor;
+    _Unwind_Personality_Fn personality;
+    unsigned char is_augmented, pointers, lsda;
+    struct lg_description rules;
+};
+
+/* A row of `lg_functions`: where a function goes on, and its frame's canonical address (CFA), on the data stack. */
+struct lg_row {
+    uintptr_t site, cfa;
+};
+
+/* Rows on the stack, and how many are asked for at first by what goes far, or to the next landing pad. */
+enum { LG_ROWS = 128, LG_FAR = 16, LG_NEAR = 6 };
+
+/* The functions that were in progress when `start` was called, innermost first. */
+struct lg_rows {
+    /* CFA of the innermost one's callee, from which on rows are asked for. */
+    uintptr_t below;
+    /* What is there now: rows `from` to `from + count`. The unwinder's own functions have numbers below 0. */
+    struct lg_row *rows;
+    long from, count, room;
+    /* The one of the function that was described last: mostly that of the next one, too. */
+    struct lg_common common;
+    struct lg_row first[LG_ROWS];
+};
+
+/* A function's frame. Registers have DWARF's numbers. */
+struct _Unwind_Context {
+    uintptr_t registers[LG_GENERAL];
+    /* Where the function goes on, or, for a landing pad, is to go on. */
+    uintptr_t site;
+    uintptr_t cfa;
+    /* Its rsp there, as an address on the data stack: the CFA of what it has called. */
+    uintptr_t rsp;
+    /* Number of its row. */
+    long number;
+    struct lg_rows *rows;
+    /* What `lg_describe` has found out. */
+    uintptr_t start, lsda, arguments;
+    _Unwind_Personality_Fn personality;
+    struct lg_description *description;
 };
 
 /* An image that joins the domain: its code, and its table of frame descriptions (.eh_frame_hdr). Each time at the same place. */

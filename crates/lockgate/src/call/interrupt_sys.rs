@@ -90,7 +90,7 @@ pub(super) unsafe fn interrupt(
         (*one).saved.flags = CLEAN_FLAGS | register(libc::REG_EFL) & KEPT_FLAGS;
         (*one).stage = Stage::Interrupted;
         (*one).fault = fault;
-        ((*one).control, (*one).site) = (rsp - 8, rip + 1);
+        ((*one).control, (*one).returns) = (rsp - 8, false);
         (*one).room = Some(room);
         (*one).opened = opened;
         (*one).unhidden = widen(record, words);

@@ -52,9 +52,8 @@ pub(super) struct Interruption {
     pub context: u64,
     /// Below what was interrupted: as if it had called something.
     pub control: u64,
-    /// What unwinders take for the return address of that: where a call returns, or one byte behind the start of the instruction that goes on. (They
-    /// look one byte before it, and a function may begin at the instruction.)
-    pub site: u64,
+    /// A call returns where it goes on: not an instruction that was interrupted, or is to begin.
+    pub returns: bool,
     /// rsp at the entry of the function that was interrupted; 0: not known.
     pub entry: u64,
     /// How much of the data stack below `control` may be in use; [`None`]: not known, and no handler begins there.
@@ -72,10 +71,11 @@ pub(super) struct Interruption {
 }
 
 impl Interruption {
-    /// As if the function that was interrupted had called something there.
+    /// As if the function that was interrupted had called something there. (Unwinders look one byte before a return address, and a function may begin
+    /// at the instruction that goes on.)
     pub fn activation(&self) -> Option<Activation> {
-        let rsp = self.control + 8;
-        (self.entry != 0).then_some(Activation { site: self.site, rsp, entry: self.entry })
+        let (site, rsp) = (self.saved.rip + u64::from(!self.returns), self.control + 8);
+        (self.entry != 0).then_some(Activation { site, rsp, entry: self.entry })
     }
 }
 

@@ -24,9 +24,8 @@ impl Info {
 fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
     let plain =
         |kind, reason: &str| Judgement { kind, reason: reason.to_owned(), address: None, access: None };
-    // (What ended the call otherwise came before the `abort` that they were for.)
-    let slot = domain.slot_of(raw.entry);
-    let words = domain.process().last_words(slot);
+    // (Where something else ended the call, they are not for the next one's `abort`.)
+    let last_words = domain.process().take_last_words(domain.slot_of(raw.entry));
     match raw.cause {
         Cause::Signal { number: libc::SIGSEGV, code } => memory(raw, code, domain),
         Cause::Signal { number: libc::SIGBUS, .. } => Judgement {
@@ -68,9 +67,7 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             ..plain(FaultKind::Trap, &format!("signal {number}"))
         },
         Cause::Syscall(lockgate_syscall::Fault::Abort) => {
-            let said = domain.process().last_message(slot).map(|said| format!("; its last message: {said}"));
-            let why = words.map(|words| format!(": {words}")).or(said);
-            plain(FaultKind::Abort, &format!("the module called abort{}", why.unwrap_or_default()))
+            plain(FaultKind::Abort, &format!("the module called abort{}", last_words.unwrap_or_default()))
         }
         Cause::Syscall(lockgate_syscall::Fault::Signal(number)) => {
             plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))

@@ -278,7 +278,7 @@ unsafe fn with_others(
             copy_state(vectors, INITIAL.0.as_ptr(), size.min(INITIAL.0.len()));
             (*one).saved = Going { state: vectors, ..begins };
             (control as *mut u64).write_volatile(begins.rip);
-            ((*one).control, (*one).site, (*one).room) = (control, begins.rip + 1, Some(RED_ZONE));
+            ((*one).control, (*one).returns, (*one).room) = (control, false, Some(RED_ZONE));
             ((*one).fault, (*one).opened, (*one).unhidden) = (None, false, 0);
             ((*outer).mark, (*one).mark) = (0, (*gate).mark);
             if begin(domain, below, one, &handler, 0).is_err() {
@@ -346,7 +346,7 @@ unsafe fn of_system_call(
         let (rsp, rbx, r12) = ((*gate).control + 8, (*gate).rbx, (*gate).r12);
         (*one).saved.registers = [rax, 0, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, 0, r12, r13, r14, r15];
         (*one).saved.rip = rip;
-        (*one).site = if begins_again { rip + 1 } else { site };
+        (*one).returns = !begins_again;
         (*one).saved.flags = CLEAN_FLAGS;
         copy_state((*one).saved.state, registers.state, size);
         (*one).mark = (*gate).mark;
@@ -633,7 +633,7 @@ unsafe fn change(
                 Ok((found, _)) => {
                     (saved.rip, saved.registers[RSP]) = (found.label, found.entry);
                     ((*one).control, (*one).entry) = (found.entry - 8, found.entry);
-                    (*one).site = found.label + 1;
+                    (*one).returns = false;
                 }
                 Err(Over::Now(_)) => {
                     (*block()).pending = 1;
