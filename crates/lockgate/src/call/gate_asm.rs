@@ -56,10 +56,10 @@ core::arch::global_asm!(
     jne \covered
     .endm
 
-    # It is off the records: \entry, its entry's, is the innermost one.
-    .macro lockgate_gate_is_off entry
+    # It is off the records: \entry, its entry's, is the innermost one. Where \zero is a register, that is 0.
+    .macro lockgate_gate_is_off entry,zero=$0
     mov \entry,%fs:{TOP}(%r10)
-    movq $0,%fs:{TRANSIT}(%r10)
+    movq \zero,%fs:{TRANSIT}(%r10)
     .endm
 
     # \place = the address of the slot-table entry of the domain whose binding is in \binding. Block's offset in r10.
@@ -347,7 +347,7 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     lockgate_gate_mark %rsp
     mov %r11,{GATE_ENTRY}(%rbx)
     mov {BINDING}-{RECORD}(%rbx),%r12
-    testl ${X87}|{MXCSR_BIT},{FLAGS}(%r12)
+    testb ${X87}|{MXCSR_BIT},{FLAGS}(%r12)
     jnz .Lgate_cpu
 .Lgate_slot:
     lockgate_gate_place %r12,%r12
@@ -370,17 +370,18 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     jne .Lgate_pending
 .Lgate_back: # the host may have jumped out of calls, or switched stacks
     lockgate_gate_goes_back .Lgate_covered,.Lgate_pending
-    movq $0,%fs:{STATUS}(%r10) # of a call by the host's function that it did not look at
     mov {BINDING}-{RECORD}(%rbx),%rcx
-    testl ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
+    testb ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
     jnz .Lgate_cpu_back
-.Lgate_window: # off the records first: a call by a handler of the host's is refused then, finds no place above live frames, and leaves no gs
+.Lgate_window: # rcx the binding
+    xor %esi,%esi
+    mov %rsi,%fs:{STATUS}(%r10) # of a call by the host's function that it did not look at
+    # Off the records first: a call by a handler of the host's is refused then, finds no place above live frames, and leaves no gs.
+    lea -{RECORD}(%rbx),%r12
+    lockgate_gate_is_off %r12,%rsi
     lockgate_gate_place %rcx,%r12
-    lea -{RECORD}(%rbx),%rcx
-    lockgate_gate_is_off %rcx
-    mov {SLOT}(%rbx),%rcx
-    mov %rcx,(%r12)
-    mov {BINDING}-{RECORD}(%rbx),%rcx
+    mov {SLOT}(%rbx),%r10
+    mov %r10,(%r12)
     mov {WINDOW}(%rcx),%rcx # a nested call may have left another window's gs (R15, R19): asked as in the proxy
     .globl lockgate_gate_check
     .hidden lockgate_gate_check
@@ -389,7 +390,6 @@ lockgate_gate_check:
     jne lockgate_gate_other_window
 .Lgate_leave:
     xor %ecx,%ecx # the host's addresses stay its own (R24): what the gate itself has had in registers
-    xor %esi,%esi
     xor %r10d,%r10d
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
