@@ -78,7 +78,11 @@ enum Family {
 const STANDARD_OUTPUT: &str = "-";
 
 fn main() -> ExitCode {
-    measure(Args::parse()).unwrap_or_else(|error| {
+    let outcome = match running::serve_if_asked() {
+        Some(served) => served.map(|()| ExitCode::SUCCESS),
+        None => measure(Args::parse()),
+    };
+    outcome.unwrap_or_else(|error| {
         eprintln!("lockgate-bench: {error:#}");
         ExitCode::from(2)
     })

@@ -26,6 +26,19 @@ impl Pinned {
         self.cpu
     }
 
+    /// Does something on another CPU; what it starts stays there.
+    pub fn on<R>(&self, cpu: usize, work: impl FnOnce() -> anyhow::Result<R>) -> anyhow::Result<R> {
+        let pin = |cpu| {
+            let mut one = CpuSet::new();
+            one.set(cpu);
+            sched_setaffinity(None, &one).context("cannot pin this thread to another CPU")
+        };
+        pin(cpu)?;
+        let done = work();
+        pin(self.cpu)?;
+        done
+    }
+
     /// Another CPU that the thread could use before, if there was one.
     pub fn other(&self) -> Option<usize> {
         (0..CpuSet::MAX_CPU).find(|cpu| *cpu != self.cpu && self.before.is_set(*cpu))

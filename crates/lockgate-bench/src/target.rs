@@ -47,6 +47,8 @@ const TARGETS: &[(&str, Target)] = &[
     ("ipc.ratio.semaphore_same_cpu", Target::AtLeast(100.0)),
     ("ipc.ratio.pipe", Target::AtLeast(300.0)),
     ("programs.redis.get.ratio", Target::AtLeast(25.0)),
+    ("programs.process.same_cpu.ratio", Target::AtMost(1.3)),
+    ("programs.process.other_cpu_sleeping.ratio", Target::AtMost(1.3)),
     ("programs.restart", Target::AtMost(5.0)),
     ("postgres.sequoia.q6", Target::AtMost(1.05)),
     ("postgres.sequoia.q7", Target::AtMost(1.05)),

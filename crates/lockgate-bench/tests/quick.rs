@@ -90,6 +90,8 @@ fn programs_are_called_while_they_run() {
         ("call.host.mutual_trust", "ns"),
         ("call.program.mutual_distrust", "ns"),
         ("peer.unix_socket_same_cpu", "ns"),
+        ("process.same_cpu", "ns"),
+        ("process.same_cpu.ratio", "ratio"),
         ("restart", "ms"),
         ("system_call.clock_gettime.added", "ns"),
         ("system_call.open_close.native", "ns"),

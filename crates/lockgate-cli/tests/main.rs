@@ -25,3 +25,4 @@ mod threads;
 mod traps;
 mod up;
 mod up_calls;
+mod up_share;

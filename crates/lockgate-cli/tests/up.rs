@@ -78,8 +78,12 @@ impl Site {
     }
 
     pub(crate) fn up(&self) -> Up {
+        self.up_with(&[])
+    }
+
+    pub(crate) fn up_with(&self, arguments: &[&str]) -> Up {
         let (reader, writer) = std::io::pipe().unwrap();
-        let child = self.command("up", &[]).stdout(writer.try_clone().unwrap()).stderr(writer).spawn();
+        let child = self.command("up", arguments).stdout(writer.try_clone().unwrap()).stderr(writer).spawn();
         Up { child: child.unwrap(), lines: BufReader::new(reader), said: Vec::new() }
     }
 
@@ -169,7 +173,7 @@ impl Up {
     }
 
     /// How many entries a folder of the process's has, or lines a file.
-    fn count(&self, of: &str) -> usize {
+    pub(crate) fn count(&self, of: &str) -> usize {
         let path = format!("/proc/{}/{of}", self.child.id());
         match fs::read_dir(&path) {
             Ok(entries) => entries.count(),

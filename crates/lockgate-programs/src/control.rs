@@ -200,6 +200,19 @@ fn folder() -> Result<PathBuf, ControlError> {
     if is_private { Ok(folder) } else { Err(ControlError::Open(folder)) }
 }
 
+/// The socket on which names are [shared](crate::share) as `name`: that path if it has a `/`, else one in the folder of control sockets.
+///
+/// # Errors
+/// [`ControlError`]: there is no folder, or it is open to others.
+pub fn shared(name: &Path) -> Result<PathBuf, ControlError> {
+    if name.as_os_str().as_bytes().contains(&b'/') {
+        return Ok(name.to_owned());
+    }
+    let mut file = name.as_os_str().to_owned();
+    file.push(".share");
+    Ok(folder()?.join(file))
+}
+
 /// The socket of a file, which is known by its canonical path.
 fn socket_of(folder: &Path, file: &Path) -> PathBuf {
     let name = blake3::hash(file.as_os_str().as_bytes()).to_hex();

@@ -32,6 +32,7 @@ mod probe;
 mod run;
 mod server;
 mod service;
+pub mod share;
 mod spec;
 
 pub use error::ProgramsError;

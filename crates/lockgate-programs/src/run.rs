@@ -6,7 +6,8 @@ use crate::logs::{self, Line, Logs, Stream, Tails, Written};
 use crate::plan::{Action, Plan, Rules, State};
 use crate::probe;
 use crate::service::{self, Services};
-use crate::spec::{Ended, Ready, Spec};
+use crate::share::Offer;
+use crate::spec::{Ended, Ready, Shared, Spec, registered};
 use lockgate::{CallError, Fault, FaultKind, Program, ProgramEnd, ProgramSignals, Registry, Usage};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
@@ -84,7 +85,7 @@ impl End {
     pub fn exit_status(&self) -> u8 {
         match self {
             End::Status(status) => *status,
-            End::Fault(fault) => status_of(fault),
+            End::Fault(fault) => status_of(fault.kind()),
             End::Terminated => TERMINATED,
             End::Killed => KILLED,
             End::NotStarted(_) => NOT_STARTED,
@@ -117,9 +118,9 @@ impl std::fmt::Display for End {
 }
 
 /// The exit status that tells of a fault: 128 and the number of the signal that would end a process, 124 for a time limit.
-pub fn status_of(fault: &Fault) -> u8 {
+pub fn status_of(fault: FaultKind) -> u8 {
     const TIMED_OUT: u8 = 124;
-    let signal = match fault.kind() {
+    let signal = match fault {
         FaultKind::Exit(status) => return status as u8,
         FaultKind::TimeOut => return TIMED_OUT,
         FaultKind::Ill => 4,
@@ -351,6 +352,20 @@ impl Programs {
     /// [`Principal::process`](lockgate::Principal::process); a request that [waits](lockgate::Request::wait) may come before the run.
     pub fn registry(&self) -> Registry {
         self.registry.clone()
+    }
+
+    /// What of it the programs share with other processes ([`Exported::shared`]), for [`share::serve`](crate::share::serve).
+    pub fn offer(&self) -> Offer {
+        let exports =
+            self.specs.iter().flat_map(|spec| spec.exports.iter().map(move |export| (spec, export)));
+        exports.fold(Offer::new(), |offer, (spec, export)| {
+            let name = registered(&spec.name, &export.name);
+            match &export.shared {
+                Shared::No => offer,
+                Shared::Values => offer.name(name),
+                Shared::As(prototype) => offer.function(name, prototype),
+            }
+        })
     }
 
     /// The numbers of what each depends on.

@@ -2,7 +2,8 @@
 //! sides.
 
 use crate::error::ProgramsError;
-use crate::spec::{Exported, Imported, Spec, registered};
+use crate::share;
+use crate::spec::{Exported, Imported, Shared, Spec, registered};
 use lockgate::{Allow, Domain, Export, Kept, Principal, Program, Registry};
 use rustix::process::geteuid;
 
@@ -120,6 +121,9 @@ pub fn check_exports(specs: &[Spec]) -> Result<(), ProgramsError> {
         // (Names of programs may have dots: export c of program a.b would be export b.c of program a.)
         if export.name.contains('.') {
             return Err(failed(program, export, &"the name of an export has no dots"));
+        }
+        if let Shared::As(prototype) = &export.shared {
+            share::check(prototype).map_err(|why| failed(program, export, &why))?;
         }
         if let Some(missing) = export.to.iter().flatten().find(is_missing) {
             return Err(failed(program, export, &format!("no program is called {missing}")));

@@ -105,6 +105,17 @@ pub struct Exported {
     pub(crate) policy: Policy,
     pub(crate) serialize: bool,
     pub(crate) to: Option<Vec<String>>,
+    pub(crate) shared: Shared,
+}
+
+/// Whether other processes may call an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shared {
+    No,
+    /// By values alone.
+    Values,
+    /// By this prototype.
+    As(String),
 }
 
 impl Exported {
@@ -118,6 +129,7 @@ impl Exported {
             policy: Policy::MUTUAL_TRUST,
             serialize: true,
             to: None,
+            shared: Shared::No,
         }
     }
 
@@ -142,6 +154,18 @@ impl Exported {
     /// Whether calls enter between the program's own turns only ([`DomainOptions::serialize`]), as is so by default; else at any time.
     pub fn serialize(mut self, serialize: bool) -> Exported {
         self.serialize = serialize;
+        self
+    }
+
+    /// Other processes may call it, where [`Programs::offer`](crate::Programs::offer) is served; it takes and returns no pointers.
+    pub fn shared(mut self) -> Exported {
+        self.shared = Shared::Values;
+        self
+    }
+
+    /// The same, by a prototype that says how long its buffers are ([`Offer::function`](crate::share::Offer::function)).
+    pub fn shared_as(mut self, prototype: impl Into<String>) -> Exported {
+        self.shared = Shared::As(prototype.into());
         self
     }
 

@@ -555,6 +555,18 @@ pub enum Value {
     Struct(Vec<u8>),
 }
 
+impl Value {
+    /// The value as the eightbytes that a [`Frame`] takes; `None` if it is not of type `kind` or does not fit.
+    pub fn words(&self, kind: &Type) -> Option<Vec<u64>> {
+        words(self, kind)
+    }
+
+    /// The value of type `kind` in `words`, as a [`Frame`] has them: what is missing is 0.
+    pub fn from_words(words: &[u64], kind: &Type) -> Value {
+        value(words, kind)
+    }
+}
+
 impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

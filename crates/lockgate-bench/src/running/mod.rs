@@ -4,10 +4,13 @@
 //! program, which both take a turn there. `programs.peer.<peer>_<placement>` is one call of another process with one byte:
 //! `same_cpu`, on the caller's CPU; `other_cpu_sleeping`, where the server sleeps until it is called; `other_cpu_spinning`, where it looks for
 //! calls all the time (for `polling` in shared memory: dIPC's user-level RPC to another CPU). `programs.restart` is a program of a megabyte that is
-//! asked to end, ends, is made again, and is ready. `system_calls` and `redis` say what theirs are.
+//! asked to end, ends, is made again, and is ready. `processes`, `system_calls` and `redis` say what theirs are.
 
+mod processes;
 mod redis;
 mod system_calls;
+
+pub use processes::serve_if_asked;
 
 use crate::command::done;
 use crate::interleave::{Samples, Side, interleave};
@@ -24,9 +27,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What is measured apart.
-const PARTS: [&str; 3] = [CALLS_AND_RESTARTS, SYSTEM_CALLS, "programs.redis"];
+const PARTS: [&str; 4] = [CALLS_AND_RESTARTS, SYSTEM_CALLS, PROCESSES, "programs.redis"];
 const CALLS_AND_RESTARTS: &str = "programs.call";
 const SYSTEM_CALLS: &str = "programs.system_call";
+const PROCESSES: &str = "programs.process";
 /// Samples of a full run.
 const ROUNDS: usize = 200;
 /// Calls in one sample of a domain, and of another process.
@@ -52,6 +56,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
                 notes.extend(missing);
             }
             SYSTEM_CALLS => metrics.extend(system_calls::measure(options, folder.path())?),
+            PROCESSES => metrics.extend(processes::measure(options, lockgate, folder.path(), &pinned)?),
             _ => match redis::measure(options, folder.path(), &pinned)? {
                 Some(redis) => metrics.extend(redis),
                 None => notes.push("not measured: programs.redis (make redis)".to_owned()),

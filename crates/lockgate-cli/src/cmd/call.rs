@@ -1,5 +1,7 @@
 //! `lockgate call`.
 
+mod remote;
+
 use super::{domain, output};
 use anyhow::{Context as _, bail, ensure};
 use lockgate::signature::{Signature, Type};
@@ -7,6 +9,7 @@ use lockgate::{CallError, Domain, Module, Pointer, Value};
 use lockgate_abi::symbol;
 use lockgate_outside::printable_text;
 use std::ffi::CString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `lockgate call`.
@@ -23,7 +26,9 @@ Examples:
   lockgate call libm.lg 'double cbrt(double)' 27
   lockgate call libm.lg cbrt 27                  # if the module has noted the signature
   lockgate call zlib.lg 'unsigned long crc32(unsigned long, const char *, unsigned)' 0 'some text' 9
-  lockgate call --time-limit 100ms evil.lg 'void loop(void)'",
+  lockgate call --time-limit 100ms evil.lg 'void loop(void)'
+  lockgate call --at shop store.take 'long take(long)' 30                    # of a program that runs in `lockgate up --share shop`
+  lockgate call --at shop codec.crc 'uint32_t crc(const char text[n], size_t n)' 'some text' 9",
     domain::EXIT_STATUS_OF_FAULTS))]
 pub struct Args {
     #[command(flatten)]
@@ -31,6 +36,10 @@ pub struct Args {
     /// Grant the standard streams
     #[arg(long)]
     streams: bool,
+    /// Call a function that a `lockgate up --share NAME` of this user shares, in place of one of a module: PROGRAM.EXPORT stands for the module's name.
+    /// Of the options, only the time limit counts
+    #[arg(long, value_name = "NAME")]
+    at: Option<PathBuf>,
     /// The module, then a C prototype of the function, or its name if the module has noted its signature, then its arguments
     #[arg(required = true, num_args = 2.., trailing_var_arg = true, value_names = ["MODULE", "PROTOTYPE"])]
     command: Vec<String>,
@@ -43,6 +52,9 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let [module, prototype, arguments @ ..] = &*args.command else {
         bail!("give a module and the prototype of one of its functions");
     };
+    if let Some(name) = &args.at {
+        return remote::call(name, args.domain.time_limit(), module, prototype, arguments);
+    }
     let module = Module::open(module)?;
     let mut grants = args.domain.grants()?;
     if args.streams {
@@ -52,13 +64,14 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.domain.options(grants)?;
     let outcome = Domain::new(&module, options).map_err(anyhow::Error::from).and_then(|domain| {
         let function = domain.bind_dynamic(prototype)?;
-        let readings = Readings::of(prototype);
-        let values = values(&domain, function.signature(), &readings, prototype, arguments)?;
+        let values = values(function.signature(), prototype, arguments, |kind, reading, text| {
+            value(kind, reading, text, |text| copied(&domain, text))
+        })?;
         let result = function.call(&values);
         domain::report_refused(module.name(), &domain.refused_syscalls());
         domain::report_denied(module.name(), &domain.denied());
         let value = result?;
-        let text = show(&domain, &value, &function.signature().result, readings.result)?;
+        let text = show(Some(&domain), &value, &function.signature().result, Readings::of(prototype).result)?;
         end(&domain)?;
         Ok(text)
     });
@@ -127,22 +140,23 @@ impl Readings {
     }
 }
 
-fn values(
-    domain: &Domain,
+/// What `read` makes of each argument.
+fn values<V>(
     signature: &Signature,
-    readings: &Readings,
     prototype: &str,
     arguments: &[String],
-) -> anyhow::Result<Vec<Value>> {
+    read: impl Fn(&Type, Reading, &str) -> anyhow::Result<V>,
+) -> anyhow::Result<Vec<V>> {
     let (given, wanted) = (arguments.len(), signature.parameters.len());
     // As the user has written it: a signature calls each pointer `void *`.
+    let readings = Readings::of(prototype).parameters;
     let prototype = prototype.trim().trim_end_matches(';');
     if given != wanted {
         bail!("{prototype} takes {wanted} argument{}, {given} given", if wanted == 1 { "" } else { "s" });
     }
     let value = |(number, (kind, text)): (usize, (&Type, &String))| {
-        let reading = readings.parameters.get(number).copied().unwrap_or(Reading::Plain);
-        value(domain, kind, reading, text).with_context(|| {
+        let reading = readings.get(number).copied().unwrap_or(Reading::Plain);
+        read(kind, reading, text).with_context(|| {
             let kind = if reading == Reading::Truth { "bool".to_owned() } else { kind.to_string() };
             format!("argument {} of {prototype}: {text:?} is not of type {kind}", number + 1)
         })
@@ -150,8 +164,13 @@ fn values(
     signature.parameters.iter().zip(arguments).enumerate().map(value).collect()
 }
 
-/// An argument of the command line as a value of type `kind`.
-fn value(domain: &Domain, kind: &Type, reading: Reading, text: &str) -> anyhow::Result<Value> {
+/// An argument of the command line as a value of type `kind`; `copied` gives the address of a copy of a text.
+fn value(
+    kind: &Type,
+    reading: Reading,
+    text: &str,
+    copied: impl Fn(&str) -> anyhow::Result<u64>,
+) -> anyhow::Result<Value> {
     Ok(match kind {
         Type::Bool => Value::Unsigned(match text {
             "0" | "false" => 0,
@@ -175,12 +194,12 @@ fn value(domain: &Domain, kind: &Type, reading: Reading, text: &str) -> anyhow::
         }
         Type::Pointer => Value::Pointer(match (text, reading) {
             ("NULL", _) => 0,
-            (text, Reading::Text) => copied(domain, text)?,
+            (text, Reading::Text) => copied(text)?,
             (text, _) => match (unsigned(text), text.strip_prefix('-').map(unsigned)) {
                 (Ok(address), _) => address,
                 // As C converts it: -1 is what mmap fails with.
                 (_, Some(Ok(magnitude))) => magnitude.wrapping_neg(),
-                _ => copied(domain, text)?,
+                _ => copied(text)?,
             },
         }),
         Type::Struct(_) => {
@@ -207,8 +226,8 @@ fn unsigned(text: &str) -> Result<u64, std::num::ParseIntError> {
     }
 }
 
-/// The line that shows a result.
-fn show(domain: &Domain, value: &Value, kind: &Type, reading: Reading) -> anyhow::Result<String> {
+/// The line that shows a result; a pointer's text is the domain's.
+fn show(domain: Option<&Domain>, value: &Value, kind: &Type, reading: Reading) -> anyhow::Result<String> {
     Ok(match value {
         Value::Void => String::new(),
         Value::Signed(number) => format!("{number}\n"),
@@ -218,7 +237,8 @@ fn show(domain: &Domain, value: &Value, kind: &Type, reading: Reading) -> anyhow
         Value::Float(number) => format!("{number}\n"),
         Value::Double(number) => format!("{number}\n"),
         Value::Pointer(address) if address & 0xffff_ffff == 0 => "NULL\n".to_owned(),
-        Value::Pointer(address) if reading == Reading::Text => {
+        Value::Pointer(address) if reading == Reading::Text && domain.is_some() => {
+            let domain = domain.expect("seen just now");
             let text = domain.read_string(Pointer::from_address(*address), LONGEST_TEXT)?;
             let text = text.trust("it is printed, without what a terminal would obey");
             format!("{}\n", printable_text(&text.to_string_lossy()))

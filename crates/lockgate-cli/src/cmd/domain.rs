@@ -296,6 +296,10 @@ impl Limits {
     }
 
     /// Options with these limits and environment, and with `grants`.
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.time_limit
+    }
+
     pub fn options(&self, grants: Grants) -> anyhow::Result<DomainOptions> {
         let mut options =
             DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
@@ -339,7 +343,7 @@ host function that was not offered";
 
 /// The exit status that tells of a fault.
 pub fn status_of(fault: &Fault) -> ExitCode {
-    ExitCode::from(lockgate_programs::status_of(fault))
+    ExitCode::from(lockgate_programs::status_of(fault.kind()))
 }
 
 /// How often.

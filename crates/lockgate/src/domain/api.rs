@@ -16,6 +16,7 @@ use crate::protection::Rights;
 use crate::report::Fault;
 use crate::signature::{self, Signature};
 use lockgate_abi::symbol;
+use std::any::Any;
 use std::ffi::CString;
 use std::sync::Arc;
 
@@ -562,4 +563,13 @@ pub(super) fn imports(
         imports.push((import.slot, function.clone()));
     }
     Ok(imports)
+}
+
+impl Dynamic {
+    /// The domain that takes calls now: another instance after a restart that the binding survived. For callers that put arguments into its
+    /// memory; the handle keeps it alive.
+    pub fn domain(&self) -> Domain {
+        let serving: Arc<dyn Any + Send + Sync> = self.binding.serving().clone();
+        Domain::from_core(serving.downcast().expect("nothing else is a domain"))
+    }
 }

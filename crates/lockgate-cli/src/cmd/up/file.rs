@@ -391,7 +391,7 @@ fn threads(table: &Table<'_>) -> Parsed<u32> {
 
 /// What a program exports as `name`: the function, or a table.
 fn export(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Exported> {
-    const KEYS: &[&str] = &["function", "version", "serialize", "policy", "to"];
+    const KEYS: &[&str] = &["function", "version", "serialize", "policy", "to", "share"];
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
         let what = printable(name);
@@ -418,6 +418,11 @@ fn export(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Export
             if let Some(serialize) = table.read("serialize", truth)? {
                 exported = exported.serialize(serialize);
             }
+            exported = match table.read("share", share)? {
+                Some(Share::Yes) => exported.shared(),
+                Some(Share::As(prototype)) => exported.shared_as(prototype),
+                Some(Share::No) | None => exported,
+            };
             if table.get("to").is_some() {
                 exported = exported.to(table.strings("to")?.into_iter().map(|(program, _)| program));
             }
@@ -493,6 +498,22 @@ fn policy(text: &str) -> anyhow::Result<Policy> {
 
 fn truth(value: &DeValue<'_>) -> anyhow::Result<bool> {
     value.as_bool().with_context(|| format!("{} instead of true or false", kind(value)))
+}
+
+/// Whether other processes may call an export.
+enum Share {
+    No,
+    Yes,
+    As(String),
+}
+
+fn share(value: &DeValue<'_>) -> anyhow::Result<Share> {
+    match value {
+        DeValue::Boolean(true) => Ok(Share::Yes),
+        DeValue::Boolean(false) => Ok(Share::No),
+        DeValue::String(prototype) => Ok(Share::As(prototype.to_string())),
+        other => bail!("{} instead of true, false or a prototype", kind(other)),
+    }
 }
 
 /// What a call that fails comes to: a number, or the end of the caller's own.

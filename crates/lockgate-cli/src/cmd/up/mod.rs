@@ -11,7 +11,7 @@ use crate::cmd::output::{self, Paint};
 use anyhow::Context as _;
 use lockgate::ProgramEnd;
 use lockgate_outside::printable_text;
-use lockgate_programs::{Address, End, Event, Handle, Line, Observer, Stream, control, metrics};
+use lockgate_programs::{Address, End, Event, Handle, Line, Observer, Stream, control, metrics, share};
 use printer::{Printer, Target};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,7 +38,8 @@ Exit status: 0 if all programs ended well; else that of the first that failed: i
 Examples:
   lockgate up
   lockgate up shop.toml
-  lockgate up --check shop.toml && lockgate up shop.toml", domain::EXIT_STATUS_OF_FAULTS))]
+  lockgate up --check shop.toml && lockgate up shop.toml
+  lockgate up --share shop shop.toml             # in another process: lockgate call --at shop store.take 'long take(long)' 3", domain::EXIT_STATUS_OF_FAULTS))]
 pub struct Args {
     /// The file, or a folder with a lockgate.toml
     #[arg(default_value = ".")]
@@ -46,6 +47,9 @@ pub struct Args {
     /// Look at the file and at the modules, and run nothing
     #[arg(long)]
     check: bool,
+    /// Let other processes of this user call the exports that have the key share: a name for `lockgate call --at`, or the path of a socket
+    #[arg(long, value_name = "NAME")]
+    share: Option<PathBuf>,
     /// Do not list refused system calls and threads
     #[arg(short, long)]
     quiet: bool,
@@ -72,6 +76,10 @@ pub fn file_of(path: &Path) -> PathBuf {
 fn up(args: &Args) -> anyhow::Result<ExitCode> {
     let file = file_of(&args.file);
     let shown = output::shown(&file);
+    // (A relative path begins where the command was given.)
+    let share =
+        args.share.as_deref().map(|name| std::path::absolute(control::shared(name)?).context("--share"));
+    let share = share.transpose()?;
     let bytes = output::read(&file)?;
     let text = str::from_utf8(&bytes).with_context(|| format!("{shown} is not UTF-8"))?;
     let file = file.canonicalize().with_context(|| format!("cannot find {shown}"))?;
@@ -82,6 +90,9 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
     }
     descriptors::raise_the_limit();
     let file::File { programs, told, metrics } = file::read(&shown, text)?;
+    if share.is_some() && programs.offer().is_empty() {
+        anyhow::bail!("--share: no export of {shown} has the key share");
+    }
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }
@@ -111,6 +122,10 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
     let _control = _control.context("cannot start a thread")?;
     let takes = std::thread::Builder::new().name("lockgate-signals".to_owned());
     takes.spawn(move || take(&signals, &handle)).context("cannot start a thread")?;
+    let _served = match &share {
+        Some(path) => Some(share::serve(&programs.registry(), path, programs.offer())?),
+        None => None,
+    };
     let observer = Face::new(printer.clone(), told, args);
     let ends = programs.run(&observer)?;
     printer.finish();

@@ -1,0 +1,482 @@
+//! The side that calls.
+
+use super::RemoteError;
+use super::line::{self, Line, NO_MORE, both, halves, opened};
+use super::server::connect_to;
+use super::shape::{Shape, words_of};
+use super::wire::{Answer, Ask, Ended, MESSAGE, SAID, SCHEMA};
+use lockgate::{CallError, FaultKind, Owner, RegistryError, Value, Version};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, recvmsg, send, shutdown,
+};
+use std::fmt;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How long the other process may take to answer on the socket.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a call that waits looks whether the other process is still there.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How often a name that is waited for is looked up.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// What a client asks for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    name: String,
+    version: Option<Version>,
+    rebinds: bool,
+    wait: Duration,
+}
+
+impl Query {
+    /// This major version of `name`, with at least this minor one.
+    pub fn new(name: impl Into<String>, version: Version) -> Query {
+        Query { version: Some(version), ..Query::newest(name) }
+    }
+
+    /// The newest version of `name` that has the client's signature.
+    pub fn newest(name: impl Into<String>) -> Query {
+        Query { name: name.into(), version: None, rebinds: false, wait: Duration::ZERO }
+    }
+
+    /// Calls go on with the next instance when the domain is restarted, as with [`Rebind::Yes`](lockgate::Rebind::Yes). Without this they return
+    /// [`CallError::Restarted`].
+    pub fn rebinds(mut self) -> Query {
+        self.rebinds = true;
+        self
+    }
+
+    /// Waits for the name to be exported, so long at most.
+    pub fn wait(mut self, timeout: Duration) -> Query {
+        self.wait = timeout;
+        self
+    }
+}
+
+/// An argument of a call.
+#[derive(Debug)]
+pub enum Data<'a> {
+    /// A value.
+    Value(Value),
+    /// The bytes of a `const` array.
+    Read(&'a [u8]),
+    /// Those of an array that the function may write to.
+    Written(&'a mut [u8]),
+}
+
+impl From<Value> for Data<'_> {
+    fn from(value: Value) -> Self {
+        Data::Value(value)
+    }
+}
+
+impl Data<'_> {
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Data::Value(_) => None,
+            Data::Read(bytes) => Some(bytes),
+            Data::Written(bytes) => Some(bytes),
+        }
+    }
+}
+
+/// A process that offers names. Clones are the same connection, which all threads may use: each call that is in progress takes memory and a thread of the other
+/// process's, as many as that allows.
+#[derive(Clone)]
+pub struct Remote(Arc<Connection>);
+
+struct Connection {
+    owner: Owner,
+    path: PathBuf,
+    socket: OwnedFd,
+    /// One asks at a time.
+    asking: Mutex<()>,
+    /// Those that no call has.
+    lines: Mutex<Vec<OwnLine>>,
+    time_limit: Option<Duration>,
+    sleeps: bool,
+}
+
+type OwnLine = Line<line::Request, line::Answer>;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Remote").field(&self.0.path).finish()
+    }
+}
+
+impl Remote {
+    /// Connects to the process that [serves](super::serve) at `path`.
+    ///
+    /// # Errors
+    /// [`RemoteError::Connect`].
+    pub fn connect(path: impl AsRef<Path>) -> Result<Remote, RemoteError> {
+        Remote::with(path.as_ref(), None, false)
+    }
+
+    /// The same, with a limit for each call: one that takes longer ends with [`FaultKind::TimeOut`], and goes on in the other process until a limit of the
+    /// domain's ends it.
+    ///
+    /// # Errors
+    /// As for [`connect`](Remote::connect).
+    pub fn connect_with(path: impl AsRef<Path>, time_limit: Duration) -> Result<Remote, RemoteError> {
+        Remote::with(path.as_ref(), Some(time_limit), false)
+    }
+
+    /// The same, without trying for some microseconds whether an answer comes, before the thread sleeps.
+    ///
+    /// # Errors
+    /// As for [`connect`](Remote::connect).
+    pub fn connect_to_sleep(path: impl AsRef<Path>) -> Result<Remote, RemoteError> {
+        Remote::with(path.as_ref(), None, true)
+    }
+
+    fn with(path: &Path, time_limit: Option<Duration>, sleeps: bool) -> Result<Remote, RemoteError> {
+        let failed =
+            |error: rustix::io::Errno| RemoteError::Connect { path: path.to_owned(), source: error.into() };
+        let socket = connect_to(path).map_err(failed)?;
+        Ok(Remote(Arc::new(Connection {
+            owner: Owner::this(),
+            path: path.to_owned(),
+            socket,
+            asking: Mutex::default(),
+            lines: Mutex::default(),
+            time_limit,
+            sleeps,
+        })))
+    }
+
+    /// Binds a function by its prototype. An array whose length another parameter has (`const uint8_t data[n], size_t n`) is a buffer, whose bytes go to
+    /// the other process and, without `const`, back. Other pointers mean nothing there.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn bind(&self, query: &Query, prototype: &str) -> Result<RemoteFunction, RemoteError> {
+        let shape = Shape::new(prototype).map_err(RemoteError::Prototype)?;
+        let end = Instant::now().checked_add(query.wait);
+        loop {
+            let ask = Ask::Bind {
+                schema: SCHEMA,
+                name: query.name.clone(),
+                version: query.version.map(|version| [version.major, version.minor]),
+                rebind: query.rebinds,
+                prototype: prototype.to_owned(),
+            };
+            match self.0.ask(&ask, TIMEOUT)? {
+                (Answer::Bound { function, domain }, _) => {
+                    let name = query.name.clone();
+                    let domain = lockgate::signature::printable(&domain);
+                    return Ok(RemoteFunction(Arc::new(Bound {
+                        remote: self.clone(),
+                        function,
+                        domain,
+                        name,
+                        shape,
+                    })));
+                }
+                (Answer::Refused(refused), _) => match refused.error(&query.name, query.version, &shape) {
+                    RemoteError::Bind(RegistryError::Unknown { name, .. }) if !query.wait.is_zero() => {
+                        if end.is_some_and(|end| Instant::now() >= end) {
+                            return Err(RegistryError::Late { name, timeout: query.wait }.into());
+                        }
+                        std::thread::sleep(RETRY);
+                    }
+                    error => return Err(error),
+                },
+                (Answer::Line, _) => return Err(self.0.nonsense("it answers what was not asked")),
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Nothing more is asked here.
+    fn nonsense(&self, what: &'static str) -> RemoteError {
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        RemoteError::Nonsense(what)
+    }
+
+    fn ask(&self, ask: &Ask, timeout: Duration) -> Result<(Answer, Option<OwnedFd>), RemoteError> {
+        if !self.owner.is_here() {
+            return Err(CallError::Forked.into());
+        }
+        let closed = |_| {
+            // (What is answered late would be the answer of the next one.)
+            let _ = shutdown(&self.socket, Shutdown::Both);
+            RemoteError::Closed(self.path.clone())
+        };
+        let message = serde_json::to_vec(ask).map_err(|_| RemoteError::Nonsense("it cannot be asked"))?;
+        if message.len() > MESSAGE {
+            return Err(RemoteError::Prototype(format!(
+                "the name and the prototype have {} bytes",
+                message.len()
+            )));
+        }
+        let _asking = locked(&self.asking);
+        for which in [Timeout::Recv, Timeout::Send] {
+            set_socket_timeout(&self.socket, which, Some(timeout)).map_err(closed)?;
+        }
+        send(&self.socket, &message, SendFlags::NOSIGNAL).map_err(closed)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), [0; MESSAGE]);
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let got =
+            recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut with, flags).map_err(closed)?;
+        if got.bytes == 0 {
+            return Err(closed(rustix::io::Errno::PIPE));
+        }
+        let file = with.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        match serde_json::from_slice(&bytes[..got.bytes]) {
+            Ok(answer) => Ok((answer, file)),
+            Err(_) => Err(self.nonsense("its answer is not understood")),
+        }
+    }
+
+    /// Memory for a call.
+    fn line(&self, name: &str) -> Result<OwnLine, RemoteError> {
+        if let Some(line) = locked(&self.lines).pop() {
+            return Ok(line);
+        }
+        // (A call that waits for this waits within its time limit.)
+        let timeout = self.time_limit.map_or(TIMEOUT, |limit| limit.clamp(LOOK, TIMEOUT));
+        match self.ask(&Ask::Line, timeout)? {
+            (Answer::Line, Some(file)) => opened(&file, !self.sleeps),
+            (Answer::Refused(refused), _) => {
+                // (A thread that has just ended has given its memory back meanwhile.)
+                if let Some(line) = locked(&self.lines).pop() {
+                    return Ok(line);
+                }
+                Err(refused.error(name, None, &Shape { signature: nothing(name), buffers: Vec::new() }))
+            }
+            _ => Err(self.nonsense("it answers what was not asked")),
+        }
+    }
+
+    /// Whether the other process has closed the connection, as it does when it ends.
+    fn is_closed(&self) -> bool {
+        let mut waits = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut waits, Some(&at_once)).is_ok()
+            && waits[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+    }
+}
+
+/// A signature that no error shows.
+fn nothing(name: &str) -> lockgate::signature::Signature {
+    lockgate::signature::Signature {
+        name: name.to_owned(),
+        result: lockgate::signature::Type::Void,
+        parameters: Vec::new(),
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.owner.is_here() {
+            for line in locked(&self.lines).iter_mut() {
+                end(line);
+            }
+        }
+    }
+}
+
+/// Tells the other process that the memory is not needed any more.
+fn end(line: &mut OwnLine) {
+    let mut last = line::Request::default();
+    last[0] = both(0, NO_MORE);
+    // (If there is no place, it does not keep to the protocol, and sees the connection's end.)
+    let _ = line.send(&last);
+}
+
+/// A function in another process. Clones are the same binding.
+#[derive(Clone)]
+pub struct RemoteFunction(Arc<Bound>);
+
+struct Bound {
+    remote: Remote,
+    function: u32,
+    domain: String,
+    name: String,
+    shape: Shape,
+}
+
+impl fmt::Debug for RemoteFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RemoteFunction({} of {} at {:?})", self.0.shape, self.0.domain, self.0.remote)
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let connection = &self.remote.0;
+        if connection.owner.is_here()
+            && let Ok(message) = serde_json::to_vec(&Ask::Unbind { function: self.function })
+        {
+            let _ = send(&connection.socket, &message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+    }
+}
+
+impl RemoteFunction {
+    /// Its signature, as the client has asked for it.
+    pub fn signature(&self) -> &lockgate::signature::Signature {
+        &self.0.shape.signature
+    }
+
+    /// Whether it has arrays that it may write to.
+    pub fn writes(&self) -> bool {
+        self.0.shape.buffers.iter().any(|buffer| buffer.is_written)
+    }
+
+    /// Name of the domain that serves it, as the other process says.
+    pub fn domain_name(&self) -> &str {
+        &self.0.domain
+    }
+
+    /// Calls the function. The bytes of buffers that the other process may write are its word alone, as the result is.
+    ///
+    /// # Errors
+    /// [`RemoteError`]: [`CallError::Arguments`] if the values do not fit the prototype, else what happened instead of a return.
+    pub fn call(&self, arguments: &mut [Data<'_>]) -> Result<Value, RemoteError> {
+        let bound = &*self.0;
+        let connection = &*bound.remote.0;
+        if !connection.owner.is_here() {
+            return Err(CallError::Forked.into());
+        }
+        let mut request = line::Request::default();
+        let first = bound.words(arguments, &mut request[1..])?;
+        let end = connection.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+        let mut line = connection.line(&bound.name)?;
+        match bound.exchange(&mut line, &mut request, &first, arguments, end) {
+            Ok(result) => {
+                locked(&connection.lines).push(line);
+                result
+            }
+            Err(broken) => {
+                self::end(&mut line);
+                Err(broken)
+            }
+        }
+    }
+}
+
+impl Bound {
+    /// Puts the words of the arguments into `words`; returns the first one of each.
+    fn words(&self, arguments: &[Data<'_>], words: &mut [u64]) -> Result<Vec<u64>, RemoteError> {
+        let Shape { signature, buffers } = &self.shape;
+        let wrong = |what: String| RemoteError::Call(CallError::Arguments(what));
+        let (given, wanted) = (arguments.len(), signature.parameters.len());
+        if given != wanted {
+            return Err(wrong(format!("{signature} takes {wanted} arguments, {given} were given")));
+        }
+        let (mut at, mut first) = (0, Vec::with_capacity(wanted));
+        for (number, (data, kind)) in arguments.iter().zip(&signature.parameters).enumerate() {
+            let buffer = buffers.iter().find(|buffer| buffer.parameter == number);
+            let own = match (data, buffer) {
+                (Data::Value(value), None) => value.words(kind),
+                (Data::Written(_), Some(_)) => Some(vec![0]),
+                (Data::Read(_), Some(buffer)) if !buffer.is_written => Some(vec![0]),
+                _ => None,
+            };
+            let own = own.ok_or_else(|| {
+                wrong(format!("argument {} of {}: it is not what the prototype says", number + 1, self.shape))
+            })?;
+            words[at..at + own.len()].copy_from_slice(&own);
+            at += words_of(kind);
+            first.push(own.first().copied().unwrap_or_default());
+        }
+        for buffer in buffers {
+            let bytes = arguments[buffer.parameter].bytes().map_or(0, <[u8]>::len) as u64;
+            if first[buffer.length].checked_mul(buffer.element) != Some(bytes) {
+                return Err(wrong(format!(
+                    "argument {} of {}: it has {bytes} bytes, argument {} says another length",
+                    buffer.parameter + 1,
+                    self.shape,
+                    buffer.length + 1
+                )));
+            }
+        }
+        Ok(first)
+    }
+
+    /// Makes a call: the outer error is one after which the memory cannot be used any more.
+    fn exchange(
+        &self,
+        line: &mut OwnLine,
+        request: &mut line::Request,
+        first: &[u64],
+        arguments: &mut [Data<'_>],
+        end: Option<Instant>,
+    ) -> Result<Result<Value, RemoteError>, RemoteError> {
+        let connection = &*self.remote.0;
+        let most = line.bytes.len();
+        let Ok((places, _)) = self.shape.places(first, most) else {
+            let what = format!("{}: the buffers of a call have at most {most} bytes here", self.shape);
+            return Ok(Err(CallError::Arguments(what).into()));
+        };
+        let lost = |_| RemoteError::Nonsense("the memory of calls is gone");
+        for (buffer, place) in self.shape.buffers.iter().zip(&places) {
+            let bytes = arguments[buffer.parameter].bytes().unwrap_or_default();
+            line.bytes.write(place.at, bytes).map_err(lost)?;
+        }
+        let number = line.next_number();
+        request[0] = both(number, self.function);
+        let broken = |_| RemoteError::Nonsense("it has destroyed the memory of calls");
+        line.send(request).map_err(broken)?;
+        // Looked at before the last look at the answer, which may have come before the end.
+        let mut is_closed = false;
+        let answer = loop {
+            let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
+            match line.receive(Some(left.min(LOOK))).map_err(broken)? {
+                Some(answer) => break answer,
+                None if is_closed => return Err(CallError::Killed(self.domain.clone()).into()),
+                None if left.is_zero() => {
+                    let report =
+                        format!("domain {}, called at {}: the time limit passed", self.domain, self.name);
+                    return Err(RemoteError::Fault { kind: FaultKind::TimeOut, report });
+                }
+                None => is_closed = connection.is_closed(),
+            }
+        };
+        let (answered, status) = halves(answer[0]);
+        if answered != number {
+            return Err(RemoteError::Nonsense("it answers another call"));
+        }
+        match status {
+            0 => {}
+            1 if answer[1] <= (SAID as u64).min(most) => {
+                let mut said = vec![0; answer[1] as usize];
+                line.bytes.copy_into(0, &mut said).map_err(lost)?;
+                let ended: Ended = serde_json::from_slice(&said)
+                    .map_err(|_| RemoteError::Nonsense("what it says of a call is not understood"))?;
+                return Ok(Err(ended.error()));
+            }
+            _ => return Err(RemoteError::Nonsense("it says nothing that is understood of a call")),
+        }
+        for (buffer, place) in self.shape.buffers.iter().zip(&places) {
+            if let Data::Written(bytes) = &mut arguments[buffer.parameter]
+                && buffer.is_written
+            {
+                line.bytes.copy_into(place.at, bytes).map_err(lost)?;
+            }
+        }
+        let result = &self.shape.signature.result;
+        Ok(Ok(Value::from_words(&answer[2..2 + words_of(result)], result)))
+    }
+}

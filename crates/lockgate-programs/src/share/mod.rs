@@ -1,0 +1,104 @@
+//! Functions by name for programs of other processes: [`serve`] offers what a registry has on a UNIX socket, [`Remote`] binds it and calls.
+//!
+//! ```no_run
+//! use lockgate::{Registry, Value};
+//! use lockgate_programs::share::{Data, Offer, Query, Remote, serve};
+//!
+//! // One process:
+//! let offer = Offer::new().function("codec.crc", "uint32_t crc(uint32_t, const uint8_t data[n], size_t n)");
+//! let _served = serve(Registry::process(), "/run/codec.share", offer)?;
+//! // Another one:
+//! let codec = Remote::connect("/run/codec.share")?;
+//! let crc = codec.bind(&Query::newest("codec.crc"), "uint32_t crc(uint32_t, const uint8_t data[n], size_t n)")?;
+//! let sum = crc.call(&mut [Value::Unsigned(0).into(), Data::Read(b"bytes"), Value::Unsigned(5).into()])?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `shape` what a prototype says of a call; `line` the memory that carries calls; `wire` what the socket carries; `server`, `client` the two sides, which do
+//! not trust each other (docs/sharing.md, decision 0127).
+
+mod client;
+mod line;
+mod server;
+mod shape;
+mod wire;
+
+pub use client::{Data, Query, Remote, RemoteFunction};
+pub use server::{Limits, Offer, Served, serve};
+
+use lockgate::{CallError, FaultKind, RegistryError};
+use std::io;
+use std::path::PathBuf;
+
+/// Whether a function of this prototype can be shared.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(prototype: &str) -> Result<(), String> {
+    shape::Shape::new(prototype).map(drop)
+}
+
+/// Why a name was not bound in another process, or a call there did not return.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// As in a registry of this process.
+    #[error(transparent)]
+    Bind(#[from] RegistryError),
+    /// As for a domain of this process; one whose process has ended was killed.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The domain faulted, or the call exceeded a time limit.
+    #[error("{report}")]
+    Fault {
+        /// What ended the call.
+        kind: FaultKind,
+        /// What the other process says about it.
+        report: String,
+    },
+    /// The prototype is none that another process can be called by, or none that it offers.
+    #[error("{0}")]
+    Prototype(String),
+    /// The other process refuses, for a reason of its own.
+    #[error("the process that serves this says: {0}")]
+    Refused(String),
+    /// There is no connection.
+    #[error("cannot connect to {}: {source}", path.display())]
+    Connect {
+        /// The socket.
+        path: PathBuf,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// The other process has closed the connection: it has too many clients, or this user is none of them, or it has ended.
+    #[error("{} has closed the connection: it ended, has too many clients, or takes none of this user", .0.display())]
+    Closed(PathBuf),
+    /// The other process does not keep to the protocol, or is of another version.
+    #[error("the process that serves this is no server, or one of another version: {0}")]
+    Nonsense(&'static str),
+}
+
+/// Why names are not offered to other processes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShareError {
+    /// A process listens there already.
+    #[error("{} is another process's: give this one a name of its own", .0.display())]
+    Taken(PathBuf),
+    /// No other process can call a function of this prototype.
+    #[error("{name} cannot be shared: {why}")]
+    Prototype {
+        /// The name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// The kernel's.
+    #[error("cannot listen on {}: {source}", path.display())]
+    Listen {
+        /// The socket.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
