@@ -154,8 +154,8 @@
  * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes
  * back out of turn (LG_E_FAULT). A thread needs 32 KiB of its stack for its first call of a domain,
  * and 64 KiB to make one, to reset or restart one, or to give one back to its pool: with less these
- * are LG_E_TOO_DEEP, and the pool closes the domain. (Every function of the library needs 16 KiB of
- * its own to tell.) The library cannot tell how much is left of a coroutine's stack: give it 96 KiB.
+ * are LG_E_TOO_DEEP, and the pool closes the domain. (Every function needs 16 KiB of its own to
+ * tell.) The library cannot tell how much is left of a coroutine's stack: give it 96 KiB.
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */
@@ -567,7 +567,8 @@ lg_status lg_domain_kill(lg_domain *domain);
 lg_status lg_domain_guest_threads_fault(lg_domain *domain);
 
 /* Kills the domain, frees the handle, and releases the domains that it calls. Domains that call
- * each other keep each other alive until you close one of them. A pool's domain does not go back. */
+ * each other keep each other alive until you close one of them. A domain of a pool's does not go
+ * back. */
 lg_status lg_domain_close(lg_domain *domain);
 
 /* Returns the domain to its pristine image and starts it again. Its imports are those that it was
@@ -1119,8 +1120,8 @@ lg_status lg_async_cancel(lg_async *call);
 /* Calls `notify(user)` once when the call has ended: from a worker; from here if it has ended
  * already; from lg_async_cancel(), lg_workers_finish() or lg_workers_free() if these end it before
  * it has begun. Each such request counts, and none can be taken back: `user` must be good until it
- * was called. `notify` must not wait for anything, nor end a thread that is no worker: what is to be
- * told after it would not be. Most event loops want a write to an eventfd. */
+ * was called. `notify` must not wait for anything, nor end a thread that is no worker: what is to
+ * be told after it would not be. Most event loops want a write to an eventfd. */
 typedef void (*lg_notify)(void *user);
 lg_status lg_async_notify(lg_async *call, lg_notify notify, void *user);
 
