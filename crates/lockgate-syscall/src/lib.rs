@@ -57,7 +57,7 @@ pub use lockgate_kernel::Left;
 pub use memory::{EVENT, Exchange, Memory, PARTS, Placement, Protection, Resize};
 pub use outcome::{Fault, Outcome};
 pub use process::{COUNTED_TOGETHER, MAX_UMASK, Process, Started, UMASK};
-pub use signal_state::{Handler, INFO, Info, Next};
+pub use signal_state::{Asked, Handler, INFO, Info, Next};
 pub use table::{Class, Entry, TABLE, ends_turn, is_plain};
 
 use rustix::io::Errno;

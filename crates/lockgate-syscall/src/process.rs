@@ -9,7 +9,7 @@ use super::place::Place;
 use super::record_locks::Locks;
 use super::robust::release_robust;
 use super::signal_files::{self, SignalFile};
-use super::signal_state::{self, Handler, Info, Next, Signals};
+use super::signal_state::{self, Asked, Handler, Info, Next, Signals};
 use super::sockets::Way;
 use super::timers::Timers;
 use super::waits::Waits;
@@ -505,14 +505,19 @@ impl Process {
         self.signals().is_ignored(signal)
     }
 
-    /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked. What has a handler waits, unless those
-    /// `may_begin`.
-    pub fn next_signal(&self, slot: u32, may_begin: bool) -> Option<Next> {
+    /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked. What has a handler waits, unless it is
+    /// `asked` for.
+    pub fn next_signal(&self, slot: u32, asked: Asked) -> Option<Next> {
         self.change_signals(|signals| {
-            let next = signals.next(slot, may_begin);
+            let next = signals.next(slot, asked);
             signals.resume(slot);
             next
         })
+    }
+
+    /// What else waits for the thread of this slot has no room now.
+    pub fn put_signals_off(&self, slot: u32) {
+        self.signals().put_off(slot);
     }
 
     /// The same of what an instruction of the thread has raised; [`None`]: its call ends.

@@ -111,6 +111,17 @@ pub enum Next {
     Deadly(u32),
 }
 
+/// The signals whose handlers are to begin on a thread behind a system call, or to end its call if they cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// All that wait.
+    All,
+    /// Those that it has let come. What was [put off](crate::Process::put_signals_off) before has not come by that.
+    LetCome,
+    /// None but these, a bit for each.
+    Only(u64),
+}
+
 /// A signal that waits.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -138,6 +149,8 @@ pub(super) struct Signals {
     alternate: BTreeMap<u32, [u64; 3]>,
     /// In the order in which they came.
     waiting: Vec<Waiting>,
+    /// What could have come, and was left waiting for want of room, by thread slot.
+    left: BTreeMap<u32, u64>,
     timers: Timers,
     /// They have changed since the runtime has asked.
     has_changed_timers: bool,
@@ -436,15 +449,30 @@ impl Signals {
         Some(info)
     }
 
-    /// What comes next for a thread, of what is not blocked, and has no handler unless those `may_begin`.
-    pub(super) fn next(&mut self, thread: u32, may_begin: bool) -> Option<Next> {
-        let waits = if may_begin { 0 } else { self.handled() };
+    /// What comes next for a thread, of what is not blocked, and has no handler unless that is asked for.
+    pub(super) fn next(&mut self, thread: u32, asked: Asked) -> Option<Next> {
+        let left = self.left.remove(&thread).unwrap_or_default() & self.pending(thread);
+        let begins = match asked {
+            Asked::All => u64::MAX,
+            Asked::LetCome => !left,
+            Asked::Only(set) => set,
+        };
+        let waits = self.handled() & !begins;
         while let Some(info) = self.take(thread, !self.mask(thread) & !waits) {
             if !self.is_ignored(info.signal) {
                 return Some(self.begin(thread, info));
             }
         }
+        self.put_off(thread);
         None
+    }
+
+    /// What could come now waits until there is room.
+    pub(super) fn put_off(&mut self, thread: u32) {
+        let left = self.pending(thread) & !self.mask(thread);
+        if left != 0 {
+            self.left.insert(thread, left);
+        }
     }
 
     /// What an instruction of the thread has raised: it comes at once, or, where it has no handler or is blocked, ends the call ([`None`]).

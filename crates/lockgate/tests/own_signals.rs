@@ -87,8 +87,14 @@ long come_together(long way) {
 static volatile int nested_now, most_nested;
 static void whole_too(int signal) {
     if (++nested_now > most_nested) most_nested = nested_now;
-    sigset_t now;
-    sigprocmask(SIG_BLOCK, 0, &now); /* only asks */
+    sigset_t now, other;
+    sigemptyset(&other), sigaddset(&other, SIGURG);
+    switch (count % 4) { /* what lets none of those come that wait for room */
+        case 0: sigprocmask(SIG_BLOCK, 0, &now); break;
+        case 1: kill(getpid(), 0); break;
+        case 2: raise(SIGURG); break;
+        case 3: sigprocmask(SIG_UNBLOCK, &other, 0); break;
+    }
     count++, getppid(), nested_now--;
 }
 long many_come_together(long queued) {

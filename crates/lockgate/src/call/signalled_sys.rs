@@ -25,7 +25,7 @@ use crate::report::{Cause, RawFault};
 use crate::space;
 use crate::walk::{self, end_of_walk};
 use lockgate_abi::{code, stack, window};
-use lockgate_syscall::{Fault, Handler, INFO, Info, Memory as _, Next};
+use lockgate_syscall::{Asked, Fault, Handler, INFO, Info, Memory as _, Next};
 use lockgate_verify::State;
 use rustix::io::Errno;
 use std::arch::x86_64::__cpuid_count;
@@ -80,15 +80,21 @@ mod ucontext {
     }
 }
 
-/// A system call behind which a signal's handler runs before anything else, or the call ends: it has sent it, or let it come, or waited for it.
-fn asks_for_signals(frame: &SyscallFrame, registers: &GateState) -> bool {
-    let sends = [libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo];
-    let [how, set, ..] = frame.arguments;
-    let lets_come =
-        frame.number as i64 == libc::SYS_rt_sigprocmask && set != 0 && how as i32 != libc::SIG_BLOCK;
-    lets_come
-        || registers.result == -i64::from(Errno::INTR.raw_os_error())
-        || sends.contains(&(frame.number as i64))
+/// The signals whose handlers run behind a system call before anything else, or the call ends: it has sent them, or let them come, or waited for
+/// one.
+fn asked_for(frame: &SyscallFrame, registers: &GateState) -> Asked {
+    let [first, second, third, ..] = frame.arguments;
+    let sent = |signal: u64| match registers.result {
+        0 if (1..=64).contains(&signal) => Asked::Only(1 << (signal - 1)),
+        _ => Asked::Only(0),
+    };
+    match frame.number as i64 {
+        _ if registers.result == -i64::from(Errno::INTR.raw_os_error()) => Asked::All,
+        libc::SYS_rt_sigprocmask if second != 0 && first as i32 != libc::SIG_BLOCK => Asked::LetCome,
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_rt_sigqueueinfo => sent(second),
+        libc::SYS_tgkill => sent(third),
+        _ => Asked::Only(0),
+    }
 }
 
 /// Whether a handler certainly has room behind the system call at `control` ([`begin`]).
@@ -186,12 +192,16 @@ unsafe fn find(
             None if known.is_some_and(|one| (*one).room.is_none()) => None,
             None => {
                 let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
-                let may_begin = known.is_some()
-                    || domain.process().wakes(slot)
-                        && (asks_for_signals(&*frame, &*registers)
-                            || has_room(domain, (*gate).control)
-                                && state.interruptions.have_room(state.records(), domain.base(), size));
-                domain.process().next_signal(slot, may_begin)
+                let has_room = || {
+                    has_room(domain, (*gate).control)
+                        && state.interruptions.have_room(state.records(), domain.base(), size)
+                };
+                let asked = match known {
+                    Some(_) => Asked::All,
+                    None if domain.process().wakes(slot) && has_room() => Asked::All,
+                    None => asked_for(&*frame, &*registers),
+                };
+                domain.process().next_signal(slot, asked)
             }
         };
         if domain.process().has_changed_timers() {
@@ -256,16 +266,21 @@ unsafe fn with_others(
         loop {
             let begins = (*outer).begins;
             let control = begins.registers[RSP] - 8;
-            if !domain.process().wakes(slot) || !has_room(domain, control) {
+            if !domain.process().wakes(slot) {
+                return Ok(outer);
+            }
+            if !has_room(domain, control) {
+                domain.process().put_signals_off(slot);
                 return Ok(outer);
             }
             let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
             (*below).interruption = (*outer).number;
             let Some(one) = state.interruptions.begin(state.records(), domain.base(), size) else {
                 (*below).interruption = (*outer).previous;
+                domain.process().put_signals_off(slot);
                 return Ok(outer);
             };
-            let handler = match domain.process().next_signal(slot, true) {
+            let handler = match domain.process().next_signal(slot, Asked::All) {
                 Some(Next::Handler(handler)) => handler,
                 Some(Next::Deadly(signal)) => return Err(deadly(signal)),
                 None => {
