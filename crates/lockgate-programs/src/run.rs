@@ -354,7 +354,7 @@ impl Programs {
         self.registry.clone()
     }
 
-    /// What of it the programs share with other processes ([`Exported::shared`](crate::plan::Exported::shared)), for [`share::serve`](crate::share::serve).
+    /// What of it the programs share with other processes ([`Exported::shared`](crate::Exported::shared)), for [`share::serve`](crate::share::serve).
     pub fn offer(&self) -> Offer {
         let exports =
             self.specs.iter().flat_map(|spec| spec.exports.iter().map(move |export| (spec, export)));
