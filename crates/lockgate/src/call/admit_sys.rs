@@ -4,6 +4,7 @@ use super::instance::Instance;
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
+use super::undisturbed_sys::KeptErrno;
 use super::{
     alternate_sys, attachment_sys, exclusive_sys, left_sys, mask_sys, must_end_sys, outcome_sys, repair_sys,
     tsan_sys,
@@ -18,11 +19,13 @@ use crate::space;
 /// # Safety
 /// Only the proxy calls it, with the binding of the call and its own rsp.
 pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rsp: u64) -> u32 {
+    let errno = KeptErrno::new();
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
     tsan_sys::acquired(binding);
     let answer = answer(binding, rsp, admit(binding, rsp));
     if answer != GOES_ON {
+        std::mem::forget(errno); // it tells of the failure
         give_back(binding);
     }
     answer

@@ -6,6 +6,7 @@ use super::layout::{
 use super::must_end_sys::{outer_must_stop, why_stop};
 use super::repair_sys::Found;
 use super::thread_sys::{self, AnyDomain, ThreadState};
+use super::undisturbed_sys::KeptErrno;
 use super::{block_sys, outcome_sys, repair_sys};
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::error::CallError;
@@ -207,6 +208,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_comes_back(gate: *mut GateRecord
 /// # Safety
 /// For gates, with the frame of their entry, which has the gate's mark.
 pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *const u64) -> u32 {
+    let _errno = KeptErrno::new();
     // SAFETY: live records, if the gate's is the innermost one, and the thread's own state.
     unsafe {
         let Some(state) = (*block_sys::block()).state.as_ref() else { return LEFT };

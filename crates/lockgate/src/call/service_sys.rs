@@ -10,7 +10,7 @@ use super::resume_sys::{functions, interrupted};
 use super::signalled_sys::lockgate_sigreturn;
 use super::thread_sys::{self, OVERDUE};
 use super::turn_sys::{self, Resting};
-use super::undisturbed_sys::undisturbed;
+use super::undisturbed_sys::{KeptErrno, undisturbed};
 use super::watch::{self, deadline};
 use crate::report::Cause;
 use crate::space;
@@ -135,6 +135,7 @@ unsafe fn quickly(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) 
 
 /// Has the process drop what a quick call has left.
 unsafe extern "C" fn lockgate_reap(gate: *mut GateRecord, left: *const Left, own: *const u64) -> i64 {
+    let _errno = KeptErrno::new();
     // (Where a handler has switched stacks before this, the gate's record is another's now: the place is lost.)
     // SAFETY: live records; the entry's frame has the gate's mark; what is left lies in the caller's frame.
     unsafe {
@@ -204,6 +205,7 @@ unsafe extern "C" fn lockgate_service(
     frame: *const SyscallFrame,
     own: *const u64,
 ) -> i64 {
+    let _errno = KeptErrno::new();
     // A handler of the host's may have come before this, and have switched to another stack, where calls are in progress now whose records lie
     // above this gate's, or in its place: what they find of an end would be this one's. The gate ends this call then.
     // SAFETY: the thread's own state, the gate's record and frame.

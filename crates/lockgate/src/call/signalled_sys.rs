@@ -19,6 +19,7 @@ use super::must_end_sys::is_over;
 use super::repair_sys::{self, Found};
 use super::resume_sys::{self, Over, forget_handlers, interrupted, is_label};
 use super::thread_sys::ThreadState;
+use super::undisturbed_sys::KeptErrno;
 use super::watch;
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::report::{Cause, RawFault};
@@ -117,6 +118,7 @@ pub(super) unsafe extern "C" fn lockgate_signalled(
     own: *const u64,
     registers: *const GateState,
 ) -> usize {
+    let _errno = KeptErrno::new();
     // SAFETY: the caller's; the thread's own state. (The system call's frame is below the entry's.)
     let find = || unsafe {
         let Some(state) = (*block()).state.as_ref() else { return Ok(ASKS_AGAIN) };

@@ -14,7 +14,7 @@ use super::must_end_sys::why_stop;
 use super::repair_sys::{self, Found};
 use super::thread_sys::{self, AnyDomain, ThreadState};
 use super::turns::Turns;
-use super::undisturbed_sys::{Disturbed, asleep, undisturbed};
+use super::undisturbed_sys::{Disturbed, KeptErrno, asleep, undisturbed};
 use crate::error::CallError;
 use crate::report::Cause;
 use crate::space;
@@ -128,6 +128,7 @@ fn is_kept(word: u32, tid: u32, ends_turn: bool) -> bool {
 /// # Safety
 /// As [`take_again`].
 unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64, ends_turn: usize) -> usize {
+    let _errno = KeptErrno::new();
     // SAFETY: the caller's; the thread's own state; live records if the gate's is the innermost one.
     unsafe {
         let Some(state) = (*block()).state.as_ref() else { return 0 };

@@ -36,6 +36,23 @@ unsafe extern "C" {
     fn lockgate_let_to();
 }
 
+/// The host's `errno`, which a call that returns leaves as it was: what serves a domain makes system calls of its own, and waits for locks.
+pub(super) struct KeptErrno(c_int);
+
+impl KeptErrno {
+    pub fn new() -> KeptErrno {
+        // SAFETY: the calling thread's.
+        KeptErrno(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for KeptErrno {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}
+
 /// Calls `function`, of the library's own, while no handler of the host's runs on the calling thread, and a `pthread_cancel` of it waits.
 ///
 /// # Safety

@@ -721,6 +721,15 @@ pub fn unwinder_knows(address: u64) -> bool {
     unsafe { !_Unwind_Find_FDE(address as *const u8, &mut bases).is_null() }
 }
 
+/// The thread's `errno` behind `work`, which begins with this one.
+pub fn errno_after(begins: i32, work: impl FnOnce()) -> i32 {
+    // SAFETY: the calling thread's own.
+    unsafe { *libc::__errno_location() = begins };
+    work();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() }
+}
+
 /// Ends the process if it has not ended in so many seconds.
 pub fn end_in(seconds: u32) {
     // SAFETY: no handler of ours.
