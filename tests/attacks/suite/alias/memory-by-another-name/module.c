@@ -7,7 +7,7 @@
 long attack(long secret)
 {
     static const int calls[] = {SYS_shmget, SYS_shmat, SYS_shmctl, SYS_process_vm_readv, SYS_process_vm_writev, SYS_ptrace, SYS_userfaultfd,
-        SYS_remap_file_pages, SYS_pkey_alloc, SYS_pkey_mprotect, SYS_mlock, SYS_mlockall, SYS_io_uring_setup, SYS_vmsplice, SYS_move_pages, SYS_mbind, SYS_msync,
+        SYS_remap_file_pages, SYS_pkey_alloc, SYS_pkey_mprotect, SYS_mlock, SYS_mlockall, SYS_io_uring_setup, SYS_vmsplice, SYS_move_pages, SYS_mbind,
         SYS_modify_ldt, SYS_arch_prctl, SYS_personality, SYS_kexec_load, SYS_init_module, SYS_bpf, SYS_perf_event_open, SYS_rseq, SYS_seccomp, SYS_execve};
     /* A memory file of its own it may have, and write; but never as code. */
     long file = syscall(SYS_memfd_create, "other", 0L);
