@@ -452,6 +452,30 @@ fn a_client_may_write_to_its_memory_at_any_time() {
     });
 }
 
+/// The last close of a descriptor may wait for as long as its sender likes, on the thread that has received it: none is taken, also not on a connection
+/// that nothing has been read from yet. Red where the kernel is not asked for that.
+#[test]
+fn no_client_sends_descriptors() {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+    if (numbers.next(), numbers.next()) < (Some(6), Some(16)) {
+        println!("SKIPPED: Linux {release} sends descriptors to every socket");
+        return;
+    }
+    let (_site, _up, socket) = shared("");
+    let file = fs::File::open("/dev/null").unwrap();
+    let client = Raw::new(&socket);
+    for _ in 0..2 {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut with = SendAncillaryBuffer::new(&mut space);
+        let files = [file.as_fd()];
+        assert!(with.push(SendAncillaryMessage::ScmRights(&files)));
+        let sent = sendmsg(&client.socket, &[IoSlice::new(b"x")], &mut with, SendFlags::NOSIGNAL);
+        assert_eq!(sent, Err(rustix::io::Errno::PERM));
+        client.bind("a.count", "long count(long)"); // it has been accepted now
+    }
+}
+
 /// Messages that are none, and clients that end wherever they are. Nothing of them is left, and others are served.
 #[test]
 fn nothing_is_left_of_clients() {

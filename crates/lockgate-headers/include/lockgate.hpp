@@ -29,7 +29,7 @@
 //
 // Exceptions may leave a function that a domain calls, unlike functions given to lockgate.h: the
 // domain's call ends, and the call of the Function that led there throws the exception. (Not in a
-// child that was forked in there, nor to the thread that waits for a call on a worker: these get the
+// child that was forked in there, nor to the thread that waits for a call on a worker: they get the
 // error of lockgate.h, and the worker keeps the exception until its next one or its end.)
 //
 // Threads: as lockgate.h says; an object of this header is as thread-safe as a std::unique_ptr.

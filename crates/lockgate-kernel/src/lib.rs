@@ -23,7 +23,7 @@ pub use identity::Identity;
 pub use limit_sys::limit;
 pub use lock_sys::{Command, record_lock};
 pub use lookup::{Left, Looked, Lookup};
-pub use socket_option_sys::{set_socket_option, socket_option};
+pub use socket_option_sys::{Peer, peer, set_socket_option, socket_option, takes_descriptors};
 pub use sync_range_sys::sync_range;
 
 use rustix::io::Errno;

@@ -23,3 +23,36 @@ pub fn set_socket_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]
         _ => Err(crate::last_error()),
     }
 }
+
+/// The process at the other end of a UNIX socket, as it was when the connection was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its number; 0 if it has none in this process's namespace (which a type that cannot be zero does not say).
+    pub pid: i32,
+    /// Its user.
+    pub user: u32,
+    /// Its group.
+    pub group: u32,
+}
+
+/// `SO_PEERCRED`.
+pub fn peer(socket: BorrowedFd<'_>) -> Result<Peer, Errno> {
+    let mut value = [0; 12];
+    let length = socket_option(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut value)?;
+    let word = |at: usize| [0, 1, 2, 3].map(|byte| value[at + byte]);
+    match length == value.len() {
+        true => Ok(Peer {
+            pid: i32::from_ne_bytes(word(0)),
+            user: u32::from_ne_bytes(word(4)),
+            group: u32::from_ne_bytes(word(8)),
+        }),
+        false => Err(Errno::INVAL),
+    }
+}
+
+/// Whether descriptors can be sent to a UNIX socket, where the kernel can refuse them (Linux 6.16): the last close of one may wait for as long as its
+/// sender likes, and happens on the thread that receives it.
+pub fn takes_descriptors(socket: BorrowedFd<'_>, takes: bool) {
+    const SO_PASSRIGHTS: i32 = 83;
+    let _ = set_socket_option(socket, libc::SOL_SOCKET, SO_PASSRIGHTS, &i32::from(takes).to_ne_bytes());
+}

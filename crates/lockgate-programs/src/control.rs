@@ -7,9 +7,8 @@
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
 use crate::server::{self, Socket, connect};
-use lockgate_kernel::Identity;
+use lockgate_kernel::{Identity, peer};
 use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -274,7 +273,8 @@ impl Server {
 
 /// Whether who has connected is another process of this user.
 fn may_ask(stream: &UnixStream) -> bool {
-    socket_peercred(stream).is_ok_and(|peer| peer.uid == geteuid() && peer.pid != getpid())
+    let own = getpid().as_raw_nonzero().get();
+    peer(stream.as_fd()).is_ok_and(|peer| peer.user == geteuid().as_raw() && peer.pid != own)
 }
 
 /// The first bytes of a request, and the descriptor that came with them.
@@ -395,7 +395,7 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
 
 /// The process on the other side; 0 if the kernel does not say.
 fn pid_of(stream: &UnixStream) -> i32 {
-    socket_peercred(stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get())
+    peer(stream.as_fd()).map_or(0, |peer| peer.pid)
 }
 
 /// Whether the process that listens here looks at its connections: answers one, or closes it. (One that was stopped does neither.)
@@ -472,7 +472,7 @@ mod tests {
     #[test]
     fn no_domain_of_the_same_process_asks_anything() {
         let (one, _other) = UnixStream::pair().unwrap();
-        assert_eq!(socket_peercred(&one).unwrap().pid, getpid());
+        assert_eq!(peer(one.as_fd()).unwrap().pid, getpid().as_raw_nonzero().get());
         assert!(!may_ask(&one));
     }
 }

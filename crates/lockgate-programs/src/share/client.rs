@@ -6,6 +6,7 @@ use super::server::connect_to;
 use super::shape::{Shape, words_of};
 use super::wire::{Answer, Ask, Ended, MESSAGE, SAID, SCHEMA};
 use lockgate::{CallError, FaultKind, Owner, RegistryError, Value, Version};
+use lockgate_kernel::takes_descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -14,7 +15,7 @@ use rustix::net::{
 use std::fmt;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -148,6 +149,7 @@ impl Remote {
         let failed =
             |error: rustix::io::Errno| RemoteError::Connect { path: path.to_owned(), source: error.into() };
         let socket = connect_to(path).map_err(failed)?;
+        takes_descriptors(socket.as_fd(), false);
         Ok(Remote(Arc::new(Connection {
             owner: Owner::this(),
             path: path.to_owned(),
@@ -229,22 +231,30 @@ impl Connection {
         for which in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&self.socket, which, Some(timeout)).map_err(closed)?;
         }
+        takes_descriptors(self.socket.as_fd(), matches!(ask, Ask::Line));
         send(&self.socket, &message, SendFlags::NOSIGNAL).map_err(closed)?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        // As many as one message can have: what there is no room for the kernel closes on this thread.
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
         let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), [0; MESSAGE]);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let got =
             recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut with, flags).map_err(closed)?;
-        if got.bytes == 0 {
-            return Err(closed(rustix::io::Errno::PIPE));
-        }
-        let file = with.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-            _ => None,
-        });
-        match serde_json::from_slice(&bytes[..got.bytes]) {
-            Ok(answer) => Ok((answer, file)),
-            Err(_) => Err(self.nonsense("its answer is not understood")),
+        let mut files: Vec<OwnedFd> = with
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(files) => Some(files),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        let answer = serde_json::from_slice(&bytes[..got.bytes]).ok();
+        let is_line = matches!((ask, &answer), (Ask::Line, Some(Answer::Line)));
+        let file = (is_line && !files.is_empty()).then(|| files.remove(0));
+        close_elsewhere(files);
+        match answer {
+            _ if got.bytes == 0 => Err(closed(rustix::io::Errno::PIPE)),
+            Some(answer) => Ok((answer, file)),
+            None => Err(self.nonsense("its answer is not understood")),
         }
     }
 
@@ -256,7 +266,11 @@ impl Connection {
         // (A call that waits for this waits within its time limit.)
         let timeout = self.time_limit.map_or(TIMEOUT, |limit| limit.clamp(LOOK, TIMEOUT));
         match self.ask(&Ask::Line, timeout)? {
-            (Answer::Line, Some(file)) => opened(&file, !self.sleeps),
+            (Answer::Line, Some(file)) => {
+                let line = opened(&file, !self.sleeps);
+                close_elsewhere(vec![file]);
+                line
+            }
             (Answer::Refused(refused), _) => {
                 // (A thread that has just ended has given its memory back meanwhile.)
                 if let Some(line) = locked(&self.lines).pop() {
@@ -275,6 +289,17 @@ impl Connection {
         poll(&mut waits, Some(&at_once)).is_ok()
             && waits[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
     }
+}
+
+/// Closes descriptors of the other process's, of which the last close may wait for as long as that likes, on a thread that nothing waits for. (If there
+/// is none to be had they stay open.)
+fn close_elsewhere(files: Vec<OwnedFd>) {
+    if files.is_empty() {
+        return;
+    }
+    let files = std::mem::ManuallyDrop::new(files);
+    let closes = move || drop(std::mem::ManuallyDrop::into_inner(files));
+    let _ = std::thread::Builder::new().name("lockgate-closes".to_owned()).stack_size(64 << 10).spawn(closes);
 }
 
 /// A signature that no error shows.

@@ -8,9 +8,9 @@ use crate::server::{Socket, socket_at};
 use lockgate::{
     AllocError, CallError, Domain, Dynamic, Frame, Pointer, Principal, Rebind, Registry, Request, Version,
 };
+use lockgate_kernel::{peer, takes_descriptors};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix,
     SocketFlags, SocketType, accept_with, bind, listen, recv, sendmsg, shutdown, socket_with,
@@ -24,7 +24,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long the end of a service waits for its thread.
+const AT_MOST: Duration = Duration::from_secs(1);
 
 /// How often a thread is woken whose client has gone, until it has seen that.
 const AGAIN: Duration = Duration::from_millis(5);
@@ -187,6 +190,7 @@ fn listener(path: &Path) -> io::Result<Option<OwnedFd>> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     // What is bound has the mode of the socket, from the beginning.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    takes_descriptors(socket.as_fd(), false); // nor those that it accepts
     bind(&socket, &SocketAddrUnix::new(path)?)?;
     listen(&socket, 64)?;
     Ok(Some(socket))
@@ -211,8 +215,10 @@ impl Drop for Served {
         for (_, socket) in locked(&self.shared.clients).sockets.values() {
             let _ = shutdown(socket, Shutdown::Both);
         }
-        if let Some(accepts) = self.accepts.take() {
-            let _ = accepts.join();
+        // (A client may keep that thread from its end: by a descriptor that it has sent, and whose last close waits.)
+        let last = Instant::now() + AT_MOST;
+        while self.accepts.as_ref().is_some_and(|accepts| !accepts.is_finished()) && Instant::now() < last {
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
@@ -230,12 +236,12 @@ impl Shared {
 
     /// Begins to answer a client, unless there are too many.
     fn admit(self: Arc<Shared>, socket: Arc<OwnedFd>) {
-        let Ok(peer) = socket_peercred(&socket) else { return };
+        let Ok(peer) = peer(socket.as_fd()) else { return };
         // What a domain of this process connects is a socket of this process.
-        if peer.pid == getpid() {
+        if peer.pid == getpid().as_raw_nonzero().get() {
             return;
         }
-        let user = peer.uid.as_raw();
+        let user = peer.user;
         let number = {
             let mut clients = locked(&self.clients);
             let of_user = clients.sockets.values().filter(|(other, _)| *other == user).count();
@@ -249,7 +255,7 @@ impl Shared {
             clients.sockets.insert(number, (user, socket.clone()));
             number
         };
-        let principal = Principal::user(user).in_group(peer.gid.as_raw());
+        let principal = Principal::user(user).in_group(peer.group);
         let client = Client {
             socket,
             principal,
