@@ -443,7 +443,7 @@ impl Bound {
         let mut is_closed = false;
         let answer = loop {
             let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
-            match line.receive(Some(left.min(LOOK))).map_err(broken)? {
+            match line.receive(left.min(LOOK)).map_err(broken)? {
                 Some(answer) => break answer,
                 None if is_closed => return Err(CallError::Killed(self.domain.clone()).into()),
                 None if left.is_zero() => {

@@ -29,6 +29,9 @@ use std::time::Duration;
 /// How often a thread is woken whose client has gone, until it has seen that.
 const AGAIN: Duration = Duration::from_millis(5);
 
+/// How often a thread that waits for calls looks by itself whether its client has gone: a client may see to it that no wake reaches it.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// What clients may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -417,7 +420,7 @@ impl Client {
         let thread = named("lockgate-caller").spawn(move || {
             let mut scratch = Vec::new();
             while !client.is_over.load(Ordering::Acquire) {
-                match line.receive(None) {
+                match line.receive(LOOK) {
                     Ok(None) => {}
                     Ok(Some(request)) => {
                         if client.call(&mut line, &request, &mut scratch).is_none() {
