@@ -58,10 +58,9 @@ impl Shape {
 
     fn checked(self) -> Result<Shape, String> {
         let Shape { signature, buffers } = &self;
-        let is_pointer = |kind: &Type| kind.scalars().iter().any(|(_, kind)| *kind == Type::Pointer);
         let is_buffer = |parameter: usize| buffers.iter().any(|buffer| buffer.parameter == parameter);
         for (number, kind) in signature.parameters.iter().enumerate() {
-            if is_pointer(kind) && !is_buffer(number) {
+            if has_pointer(kind) && !is_buffer(number) {
                 return Err(format!(
                     "parameter {} of {signature} is a pointer, which means nothing in another process: say how many elements it has, as in \
                      `const uint8_t data[n], size_t n`",
@@ -69,7 +68,7 @@ impl Shape {
                 ));
             }
         }
-        if is_pointer(&signature.result) {
+        if has_pointer(&signature.result) {
             return Err(format!("{signature} returns a pointer, which means nothing in another process"));
         }
         if self.words() > WORDS || words_of(&signature.result) > RESULTS {
@@ -139,6 +138,14 @@ impl fmt::Display for Shape {
 /// Eightbytes of a value.
 pub fn words_of(kind: &Type) -> usize {
     kind.size().div_ceil(8)
+}
+
+/// An array counts once: a prototype of a few bytes has as many elements as it likes.
+fn has_pointer(kind: &Type) -> bool {
+    match kind {
+        Type::Struct(fields) => fields.iter().any(|field| has_pointer(&field.kind)),
+        other => *other == Type::Pointer,
+    }
 }
 
 /// A word as C extends a value of type `kind`.
@@ -217,7 +224,7 @@ fn buffer(
     let element = named(declared).0.trim();
     let of_element = format!("void f({element})").parse::<Signature>();
     let kind = of_element.ok().and_then(|mut alone| alone.parameters.pop());
-    let kind = kind.filter(|kind| kind.scalars().iter().all(|(_, kind)| *kind != Type::Pointer));
+    let kind = kind.filter(|kind| !has_pointer(kind));
     let Some(kind) = kind.filter(|kind| kind.size() > 0) else {
         return Some(Err(format!("`{text}`: its elements are no values that another process can give")));
     };
@@ -253,6 +260,24 @@ mod tests {
         ] {
             assert!(Shape::new(refused).is_err(), "{refused}");
         }
+    }
+
+    /// Red where each element of each array is looked at: a message that a server reads would cost seconds.
+    #[test]
+    fn a_prototype_costs_what_it_is_long() {
+        let took = |elements: u32| {
+            let of = |name: &str| vec![format!("struct {{ char a[{elements}]; }} {name}"); 150].join(", ");
+            let prototype = format!("void f({}, {}, long n)", of("x"), of("y[n]"));
+            let times = (0..5).map(|_| {
+                let start = std::time::Instant::now();
+                let refused = Shape::new(&prototype).unwrap_err();
+                assert!(refused.ends_with("use a buffer"), "{refused}");
+                start.elapsed()
+            });
+            times.min().unwrap()
+        };
+        let (short, long) = (took(10), took(60_000));
+        assert!(long < 20 * short, "{short:?} {long:?}");
     }
 
     #[test]
