@@ -151,9 +151,13 @@ fn a_client_sees_what_it_would_see_inside() {
     let signature = fails(Query::newest("a.count"), "long count(int)");
     let is_it = matches!(&signature, RemoteError::Bind(RegistryError::Signature { .. }));
     assert!(is_it && signature.to_string().contains("int64_t against int32_t"), "{signature}");
-    for other in ["unsigned f(unsigned char data[n], size_t n)", "unsigned f(const short data[n], size_t n)"]
-    {
-        let buffers = fails(Query::newest("a.sum"), other);
+    for (name, other) in [
+        ("a.sum", "unsigned f(unsigned char data[n], size_t n)"),
+        ("a.sum", "unsigned f(const short data[n], size_t n)"),
+        ("a.first", "long f(const double data[n], unsigned n)"),
+        ("a.first", "long f(const struct { int a; float b; } data[n], unsigned n)"),
+    ] {
+        let buffers = fails(Query::newest(name), other);
         assert!(buffers.to_string().contains("has other buffers"), "{buffers}");
     }
     let pointer = fails(Query::newest("a.sum"), "unsigned sum(const unsigned char *, size_t)");

@@ -403,7 +403,7 @@ impl Bound {
         }
         for buffer in buffers {
             let bytes = arguments[buffer.parameter].bytes().map_or(0, <[u8]>::len) as u64;
-            if first[buffer.length].checked_mul(buffer.element) != Some(bytes) {
+            if buffer.bytes(first[buffer.length]) != Some(bytes) {
                 return Err(wrong(format!(
                     "argument {} of {}: it has {bytes} bytes, argument {} says another length",
                     buffer.parameter + 1,
