@@ -732,6 +732,17 @@ fn a_name_is_one_process_s() {
     next.term();
     next.ends(0);
     assert!(!socket.exists());
+    // All that may read the folder may lock it, for ever.
+    let folder = fs::File::open(other.path(".")).unwrap();
+    folder.lock().unwrap();
+    let path = other.path("mine");
+    drop(serve(&Registry::new(), &path, Offer::new().name("x")).unwrap());
+    use std::os::unix::fs::MetadataExt as _;
+    assert_eq!(fs::metadata(other.path("mine.lock")).unwrap().mode() & 0o777, 0o600);
+    let lock = fs::File::open(other.path("mine.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = serve(&Registry::new(), &path, Offer::new().name("x")).unwrap_err();
+    assert!(refused.to_string().contains("mine.lock, the lock of those"), "{refused}");
     let file = other.path("file");
     fs::write(&file, "mine").unwrap();
     let refused = serve(&Registry::new(), &file, Offer::new().name("x")).unwrap_err();
