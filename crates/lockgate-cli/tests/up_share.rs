@@ -16,7 +16,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -151,9 +151,13 @@ fn a_client_sees_what_it_would_see_inside() {
     let signature = fails(Query::newest("a.count"), "long count(int)");
     let is_it = matches!(&signature, RemoteError::Bind(RegistryError::Signature { .. }));
     assert!(is_it && signature.to_string().contains("int64_t against int32_t"), "{signature}");
-    for other in ["unsigned f(unsigned char data[n], size_t n)", "unsigned f(const short data[n], size_t n)"]
-    {
-        let buffers = fails(Query::newest("a.sum"), other);
+    for (name, other) in [
+        ("a.sum", "unsigned f(unsigned char data[n], size_t n)"),
+        ("a.sum", "unsigned f(const short data[n], size_t n)"),
+        ("a.first", "long f(const double data[n], unsigned n)"),
+        ("a.first", "long f(const struct { int a; float b; } data[n], unsigned n)"),
+    ] {
+        let buffers = fails(Query::newest(name), other);
         assert!(buffers.to_string().contains("has other buffers"), "{buffers}");
     }
     let pointer = fails(Query::newest("a.sum"), "unsigned sum(const unsigned char *, size_t)");
@@ -355,10 +359,14 @@ impl Raw {
         answer["Bound"]["function"].as_u64().unwrap_or_else(|| panic!("{answer}"))
     }
 
-    fn memory(&self) -> Memory {
+    fn line(&self) -> OwnedFd {
         assert!(self.send(b"\"Line\""));
         let (answer, file) = self.receive();
-        Memory::new(&file.expect(&answer))
+        file.expect(&answer)
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::new(&self.line())
     }
 }
 
@@ -476,6 +484,36 @@ fn no_client_sends_descriptors() {
     }
 }
 
+fn threads(up: &Up, name: &str) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{}/task", up.id())).unwrap();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("comm")).ok());
+    names.filter(|found| found.trim_end() == name).count()
+}
+
+/// Clients that move the threads which wait for their calls to another word, where no wake finds them, and end. Red where such a thread sleeps without a
+/// time.
+#[test]
+fn a_client_keeps_no_thread_asleep() {
+    let (_site, up, socket) = shared("");
+    let folder = tempfile::tempdir().unwrap();
+    let moves = folder.path().join("moves");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/moves.c");
+    assert!(Command::new("cc").arg("-o").args([&moves, &source]).status().unwrap().success());
+    let clients: Vec<_> = (0..4).map(|_| Raw::new(&socket)).collect();
+    for client in &clients {
+        let file = client.line();
+        let moved = Command::new(&moves).stdin(Stdio::from(file)).status().unwrap();
+        assert!(moved.success(), "{moved}");
+    }
+    drop(clients);
+    let start = Instant::now();
+    while (threads(&up, "lockgate-client"), threads(&up, "lockgate-caller")) != (0, 0) {
+        assert!(start.elapsed() < Duration::from_secs(20), "threads of clients that have ended stay");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(number(&bound(&Remote::connect(&socket).unwrap(), "count"), 1).is_ok());
+}
+
 /// Messages that are none, and clients that end wherever they are. Nothing of them is left, and others are served.
 #[test]
 fn nothing_is_left_of_clients() {
@@ -484,13 +522,8 @@ fn nothing_is_left_of_clients() {
     let count = bound(&honest, "count");
     number(&count, 1).unwrap();
     let left = || ["fd", "task", "maps"].map(|of| up.count(of));
-    let threads = |name: &str| {
-        let tasks = fs::read_dir(format!("/proc/{}/task", up.id())).unwrap();
-        let names = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("comm")).ok());
-        names.filter(|found| found.trim_end() == name).count()
-    };
     // The process has seen the end of those before.
-    while (threads("lockgate-client"), threads("lockgate-caller")) != (1, 1) {}
+    while (threads(&up, "lockgate-client"), threads(&up, "lockgate-caller")) != (1, 1) {}
     let before = left();
     let settles = || {
         let start = Instant::now();
@@ -723,6 +756,17 @@ fn a_name_is_one_process_s() {
     next.term();
     next.ends(0);
     assert!(!socket.exists());
+    // All that may read the folder may lock it, for ever.
+    let folder = fs::File::open(other.path(".")).unwrap();
+    folder.lock().unwrap();
+    let path = other.path("mine");
+    drop(serve(&Registry::new(), &path, Offer::new().name("x")).unwrap());
+    use std::os::unix::fs::MetadataExt as _;
+    assert_eq!(fs::metadata(other.path("mine.lock")).unwrap().mode() & 0o777, 0o600);
+    let lock = fs::File::open(other.path("mine.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = serve(&Registry::new(), &path, Offer::new().name("x")).unwrap_err();
+    assert!(refused.to_string().contains("mine.lock, the lock of those"), "{refused}");
     let file = other.path("file");
     fs::write(&file, "mine").unwrap();
     let refused = serve(&Registry::new(), &file, Offer::new().name("x")).unwrap_err();

@@ -428,7 +428,7 @@ impl Bound {
         }
         for buffer in buffers {
             let bytes = arguments[buffer.parameter].bytes().map_or(0, <[u8]>::len) as u64;
-            if first[buffer.length].checked_mul(buffer.element) != Some(bytes) {
+            if buffer.bytes(first[buffer.length]) != Some(bytes) {
                 return Err(wrong(format!(
                     "argument {} of {}: it has {bytes} bytes, argument {} says another length",
                     buffer.parameter + 1,
@@ -468,7 +468,7 @@ impl Bound {
         let mut is_closed = false;
         let answer = loop {
             let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
-            match line.receive(Some(left.min(LOOK))).map_err(broken)? {
+            match line.receive(left.min(LOOK)).map_err(broken)? {
                 Some(answer) => break answer,
                 None if is_closed => return Err(CallError::Killed(self.domain.clone()).into()),
                 None if left.is_zero() => {

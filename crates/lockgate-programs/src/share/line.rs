@@ -70,12 +70,12 @@ pub fn halves(word: u64) -> (u32, u32) {
 }
 
 impl<S: Plain, R: Plain> Line<S, R> {
-    /// What the other end sends; waits for it, so long at most, and may come back without it before. (No clock is read here, and without a time no
-    /// timer is set: both cost as much as the rest.)
+    /// What the other end sends; waits for it, so long at most, and may come back without it before. (No clock is read here. The time is no option:
+    /// one that has the memory moves a thread that sleeps there to another word by `FUTEX_REQUEUE`, and no wake finds it any more.)
     ///
     /// # Errors
     /// What the other end has made of the ring.
-    pub fn receive(&mut self, left: Option<Duration>) -> Result<Option<R>, RingError> {
+    pub fn receive(&mut self, left: Duration) -> Result<Option<R>, RingError> {
         self.waits = self.waits.wrapping_add(1);
         if self.may_try && self.waits.is_multiple_of(AGAIN) {
             self.tries = TRIES;
@@ -90,7 +90,7 @@ impl<S: Plain, R: Plain> Line<S, R> {
         // (The other end sleeps, too, or runs on this processor.)
         self.tries /= 2;
         if self.consumer.arm()? {
-            self.region.wait(self.sleeps, 1, left)?;
+            self.region.wait(self.sleeps, 1, Some(left))?;
         }
         let received = self.consumer.pop()?;
         Ok(received.map(|received| received.trust("the caller judges it")))

@@ -9,13 +9,13 @@ use lockgate::{
     AllocError, CallError, Domain, Dynamic, Frame, Pointer, Principal, Rebind, Registry, Request, Version,
 };
 use lockgate_kernel::{peer, takes_descriptors};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix,
     SocketFlags, SocketType, accept_with, bind, listen, recv, sendmsg, shutdown, socket_with,
 };
-use rustix::process::getpid;
+use rustix::process::{geteuid, getpid};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -31,6 +31,9 @@ const AT_MOST: Duration = Duration::from_secs(1);
 
 /// How often a thread is woken whose client has gone, until it has seen that.
 const AGAIN: Duration = Duration::from_millis(5);
+
+/// How often a thread that waits for calls looks by itself whether its client has gone: a client may see to it that no wake reaches it.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What clients may take.
 #[derive(Debug, Clone, Copy)]
@@ -175,10 +178,7 @@ fn named(name: &str) -> Builder {
 
 /// A socket that listens at `path`; `None` if a process does already.
 fn listener(path: &Path) -> io::Result<Option<OwnedFd>> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // One at a time looks whether it is the first. (Others may lock a folder, too: nobody is waited for.)
-    let held = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    flock(&held, FlockOperation::NonBlockingLockExclusive)?;
+    let _held = lock(path)?;
     match connect_to(path) {
         // (A socket of another kind, or one that too many wait for, listens.)
         Ok(_) | Err(Errno::PROTOTYPE | Errno::AGAIN) => return Ok(None),
@@ -194,6 +194,24 @@ fn listener(path: &Path) -> io::Result<Option<OwnedFd>> {
     bind(&socket, &SocketAddrUnix::new(path)?)?;
     listen(&socket, 64)?;
     Ok(Some(socket))
+}
+
+/// One at a time looks whether it is the first. The lock is a file of this user's beside the socket, and stays there: all that may open a file may lock it, and the
+/// folder is others' to open, too.
+fn lock(path: &Path) -> io::Result<OwnedFd> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let said = |error: Errno| {
+        let name = Path::new(&name).display();
+        io::Error::other(format!("{name}, the lock of those that begin to listen: {error}"))
+    };
+    let file = rustix::fs::open(&*name, flags, Mode::RUSR | Mode::WUSR).map_err(said)?;
+    if fstat(&file)?.st_uid != geteuid().as_raw() {
+        return Err(said(Errno::PERM));
+    }
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(said)?;
+    Ok(file)
 }
 
 /// A connection to what listens on `path`, without waiting where too many wait already.
@@ -423,7 +441,7 @@ impl Client {
         let thread = named("lockgate-caller").spawn(move || {
             let mut scratch = Vec::new();
             while !client.is_over.load(Ordering::Acquire) {
-                match line.receive(None) {
+                match line.receive(LOOK) {
                     Ok(None) => {}
                     Ok(Some(request)) => {
                         if client.call(&mut line, &request, &mut scratch).is_none() {

@@ -20,16 +20,22 @@ pub struct Shape {
 }
 
 /// A parameter that is an array, `const uint8_t data[n]`: as many elements as another parameter says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffer {
     /// Its number.
     pub parameter: usize,
     /// The number of the parameter that says how many elements there are.
     pub length: usize,
-    /// Bytes of an element.
-    pub element: u64,
+    pub element: Type,
     /// The function may write to it.
     pub is_written: bool,
+}
+
+impl Buffer {
+    /// The bytes of so many elements.
+    pub fn bytes(&self, elements: u64) -> Option<u64> {
+        elements.checked_mul(self.element.size() as u64)
+    }
 }
 
 impl Shape {
@@ -58,10 +64,9 @@ impl Shape {
 
     fn checked(self) -> Result<Shape, String> {
         let Shape { signature, buffers } = &self;
-        let is_pointer = |kind: &Type| kind.scalars().iter().any(|(_, kind)| *kind == Type::Pointer);
         let is_buffer = |parameter: usize| buffers.iter().any(|buffer| buffer.parameter == parameter);
         for (number, kind) in signature.parameters.iter().enumerate() {
-            if is_pointer(kind) && !is_buffer(number) {
+            if has_pointer(kind) && !is_buffer(number) {
                 return Err(format!(
                     "parameter {} of {signature} is a pointer, which means nothing in another process: say how many elements it has, as in \
                      `const uint8_t data[n], size_t n`",
@@ -69,7 +74,7 @@ impl Shape {
                 ));
             }
         }
-        if is_pointer(&signature.result) {
+        if has_pointer(&signature.result) {
             return Err(format!("{signature} returns a pointer, which means nothing in another process"));
         }
         if self.words() > WORDS || words_of(&signature.result) > RESULTS {
@@ -103,8 +108,7 @@ impl Shape {
         let mut end = 0_u64;
         let mut places = Vec::with_capacity(self.buffers.len());
         for buffer in &self.buffers {
-            let length =
-                first_words[buffer.length].checked_mul(buffer.element).filter(|length| *length <= most);
+            let length = buffer.bytes(first_words[buffer.length]).filter(|length| *length <= most);
             let length = length.ok_or(TooLong)?;
             places.push(Place { at: end, length });
             end = (end + length).next_multiple_of(ALIGNMENT);
@@ -130,7 +134,7 @@ impl fmt::Display for Shape {
         for Buffer { parameter, length, element, is_written } in &self.buffers {
             let how = if *is_written { "read and written" } else { "read" };
             let (parameter, length) = (parameter + 1, length + 1);
-            write!(f, "; parameter {parameter}: {element} bytes times parameter {length}, {how}")?;
+            write!(f, "; parameter {parameter}: {element} times parameter {length}, {how}")?;
         }
         Ok(())
     }
@@ -139,6 +143,14 @@ impl fmt::Display for Shape {
 /// Eightbytes of a value.
 pub fn words_of(kind: &Type) -> usize {
     kind.size().div_ceil(8)
+}
+
+/// An array counts once: a prototype of a few bytes has as many elements as it likes.
+fn has_pointer(kind: &Type) -> bool {
+    match kind {
+        Type::Struct(fields) => fields.iter().any(|field| has_pointer(&field.kind)),
+        other => *other == Type::Pointer,
+    }
 }
 
 /// A word as C extends a value of type `kind`.
@@ -217,25 +229,41 @@ fn buffer(
     let element = named(declared).0.trim();
     let of_element = format!("void f({element})").parse::<Signature>();
     let kind = of_element.ok().and_then(|mut alone| alone.parameters.pop());
-    let kind = kind.filter(|kind| kind.scalars().iter().all(|(_, kind)| *kind != Type::Pointer));
+    let kind = kind.filter(|kind| !has_pointer(kind));
     let Some(kind) = kind.filter(|kind| kind.size() > 0) else {
         return Some(Err(format!("`{text}`: its elements are no values that another process can give")));
     };
-    let is_written =
-        !element.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "const");
-    Some(Ok(Buffer { parameter, length: counts, element: kind.size() as u64, is_written }))
+    // (What a structure says of its members is not said of the array.)
+    let outside = [element.split('{').next(), element.rsplit('}').next()];
+    let is_const =
+        |text: &str| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "const");
+    let is_written = !outside.into_iter().flatten().any(is_const);
+    Some(Ok(Buffer { parameter, length: counts, element: kind, is_written }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const BYTE: Type = Type::Integer { bytes: 1, signed: false };
+
     #[test]
     fn prototypes_say_what_calls_carry() {
         let shape = Shape::new("uint32_t crc(uint32_t start, const uint8_t data[n], size_t n)").unwrap();
-        assert_eq!(shape.buffers, [Buffer { parameter: 1, length: 2, element: 1, is_written: false }]);
+        assert_eq!(shape.buffers, [Buffer { parameter: 1, length: 2, element: BYTE, is_written: false }]);
         let shape = Shape::new("void scale(unsigned n, double v[static n], double by);").unwrap();
-        assert_eq!(shape.buffers, [Buffer { parameter: 1, length: 0, element: 8, is_written: true }]);
+        assert_eq!(
+            shape.buffers,
+            [Buffer { parameter: 1, length: 0, element: Type::Double, is_written: true }]
+        );
+        for (element, is_written) in [
+            ("struct { const int a; int b; }", true),
+            ("const struct { int a; }", false),
+            ("struct { int a; } const", false),
+        ] {
+            let shape = Shape::new(&format!("void f({element} d[n], long n)")).unwrap();
+            assert_eq!(shape.buffers[0].is_written, is_written, "{element}");
+        }
         assert!(Shape::new("long f(void)").unwrap().buffers.is_empty());
         assert_eq!(Shape::new("struct { long a, b; } f(struct { int x; } s, int n)").unwrap().words(), 2);
         for refused in [
@@ -253,6 +281,24 @@ mod tests {
         ] {
             assert!(Shape::new(refused).is_err(), "{refused}");
         }
+    }
+
+    /// Red where each element of each array is looked at: a message that a server reads would cost seconds.
+    #[test]
+    fn a_prototype_costs_what_it_is_long() {
+        let took = |elements: u32| {
+            let of = |name: &str| vec![format!("struct {{ char a[{elements}]; }} {name}"); 150].join(", ");
+            let prototype = format!("void f({}, {}, long n)", of("x"), of("y[n]"));
+            let times = (0..5).map(|_| {
+                let start = std::time::Instant::now();
+                let refused = Shape::new(&prototype).unwrap_err();
+                assert!(refused.ends_with("use a buffer"), "{refused}");
+                start.elapsed()
+            });
+            times.min().unwrap()
+        };
+        let (short, long) = (took(10), took(60_000));
+        assert!(long < 20 * short, "{short:?} {long:?}");
     }
 
     #[test]
