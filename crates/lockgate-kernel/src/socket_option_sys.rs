@@ -35,6 +35,13 @@ pub struct Peer {
     pub group: u32,
 }
 
+impl Peer {
+    /// Whether it is this process.
+    pub fn is_own(&self) -> bool {
+        u32::try_from(self.pid) == Ok(std::process::id())
+    }
+}
+
 /// `SO_PEERCRED`.
 pub fn peer(socket: BorrowedFd<'_>) -> Result<Peer, Errno> {
     let mut value = [0; 12];

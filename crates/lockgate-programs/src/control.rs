@@ -273,8 +273,7 @@ impl Server {
 
 /// Whether who has connected is another process of this user.
 fn may_ask(stream: &UnixStream) -> bool {
-    let own = getpid().as_raw_nonzero().get();
-    peer(stream.as_fd()).is_ok_and(|peer| peer.user == geteuid().as_raw() && peer.pid != own)
+    peer(stream.as_fd()).is_ok_and(|peer| peer.user == geteuid().as_raw() && !peer.is_own())
 }
 
 /// The first bytes of a request, and the descriptor that came with them.

@@ -1,8 +1,10 @@
 //! Threads that answer connections: one each, and not too many.
 
 use lockgate_kernel::Identity;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -48,12 +50,19 @@ pub(crate) fn socket_at(path: &Path) -> Option<Identity> {
 /// # Errors
 /// The kernel's: [`WouldBlock`](io::ErrorKind::WouldBlock) where too many do.
 pub fn connect(socket: &Path) -> io::Result<UnixStream> {
+    Ok(connect_by(SocketType::STREAM, socket)?.into())
+}
+
+/// The same by a socket of this kind.
+///
+/// # Errors
+/// The kernel's: `EAGAIN` where too many do.
+pub(crate) fn connect_by(kind: SocketType, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
-    let stream = UnixStream::from(stream);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
+    let socket = socket_with(AddressFamily::UNIX, kind, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::io::ioctl_fionbio(&socket, false)?;
+    Ok(socket)
 }
 
 /// Answers what `accept` returns and `may_ask` admits, from now on, each on a thread of its own that is called `name`.

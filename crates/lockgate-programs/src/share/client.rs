@@ -1,23 +1,24 @@
 //! The side that calls.
 
-use super::RemoteError;
 use super::line::{self, Line, NO_MORE, both, halves, opened};
-use super::server::connect_to;
 use super::shape::{Shape, words_of};
 use super::wire::{Answer, Ask, Ended, MESSAGE, SAID, SCHEMA};
+use super::{RemoteError, locked};
+use crate::server::connect_by;
 use lockgate::{CallError, FaultKind, Owner, RegistryError, Value, Version};
 use lockgate_kernel::takes_descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, recvmsg, send, shutdown,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, SocketType, recvmsg, send,
+    shutdown,
 };
 use std::fmt;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long the other process may take to answer on the socket.
@@ -109,10 +110,6 @@ struct Connection {
 
 type OwnLine = Line<line::Request, line::Answer>;
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Remote").field(&self.0.path).finish()
@@ -148,7 +145,7 @@ impl Remote {
     fn with(path: &Path, time_limit: Option<Duration>, sleeps: bool) -> Result<Remote, RemoteError> {
         let failed =
             |error: rustix::io::Errno| RemoteError::Connect { path: path.to_owned(), source: error.into() };
-        let socket = connect_to(path).map_err(failed)?;
+        let socket = connect_by(SocketType::SEQPACKET, path).map_err(failed)?;
         takes_descriptors(socket.as_fd(), false);
         Ok(Remote(Arc::new(Connection {
             owner: Owner::this(),
@@ -268,7 +265,9 @@ impl Connection {
         match self.ask(&Ask::Line, timeout)? {
             (Answer::Line, Some(file)) => {
                 let line = opened(&file, !self.sleeps);
-                close_elsewhere(vec![file]);
+                if line.is_err() {
+                    close_elsewhere(vec![file]); // (What is such memory waits for nothing.)
+                }
                 line
             }
             (Answer::Refused(refused), _) => {

@@ -2,9 +2,10 @@
 
 use super::ShareError;
 use super::line::{self, Line, NO_MORE, both, halves};
+use super::locked;
 use super::shape::Shape;
 use super::wire::{Answer, Ask, Ended, MESSAGE, Refused, SCHEMA};
-use crate::server::{Socket, socket_at};
+use crate::server::{Socket, connect_by, socket_at};
 use lockgate::{
     AllocError, CallError, Domain, Dynamic, Frame, Pointer, Principal, Rebind, Registry, Request, Version,
 };
@@ -15,16 +16,17 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix,
     SocketFlags, SocketType, accept_with, bind, listen, recv, sendmsg, shutdown, socket_with,
 };
-use rustix::process::{geteuid, getpid};
+use rustix::process::geteuid;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the end of a service waits for its thread.
 const AT_MOST: Duration = Duration::from_secs(1);
@@ -114,7 +116,8 @@ impl Offer {
 #[derive(Debug)]
 pub struct Served {
     shared: Arc<Shared>,
-    accepts: Option<JoinHandle<()>>,
+    /// Its other end goes with the thread that accepts.
+    accepts: Receiver<()>,
     _socket: Socket,
 }
 
@@ -134,10 +137,6 @@ struct Shared {
 struct Clients {
     next: u64,
     sockets: HashMap<u64, (u32, Arc<OwnedFd>)>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Offers names of `registry` at `path`, from now on. Only the user of this process reaches the socket, until its mode is changed. A socket there on which
@@ -168,8 +167,13 @@ pub fn serve(registry: &Registry, path: impl AsRef<Path>, offer: Offer) -> Resul
         clients: Mutex::default(),
     });
     let accepting = shared.clone();
-    let accepts = named("lockgate-share").spawn(move || accepting.accept()).map_err(failed)?;
-    Ok(Served { shared, accepts: Some(accepts), _socket: socket })
+    let (until, accepts) = channel();
+    let accept = move || {
+        let _until: Sender<()> = until;
+        accepting.accept();
+    };
+    named("lockgate-share").spawn(accept).map_err(failed)?;
+    Ok(Served { shared, accepts, _socket: socket })
 }
 
 fn named(name: &str) -> Builder {
@@ -179,7 +183,7 @@ fn named(name: &str) -> Builder {
 /// A socket that listens at `path`; `None` if a process does already.
 fn listener(path: &Path) -> io::Result<Option<OwnedFd>> {
     let _held = lock(path)?;
-    match connect_to(path) {
+    match connect_by(SocketType::SEQPACKET, path) {
         // (A socket of another kind, or one that too many wait for, listens.)
         Ok(_) | Err(Errno::PROTOTYPE | Errno::AGAIN) => return Ok(None),
         Err(Errno::CONNREFUSED) if socket_at(path).is_some() => std::fs::remove_file(path)?,
@@ -214,18 +218,6 @@ fn lock(path: &Path) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// A connection to what listens on `path`, without waiting where too many wait already.
-///
-/// # Errors
-/// The kernel's.
-pub fn connect_to(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-    rustix::io::ioctl_fionbio(&socket, false)?;
-    Ok(socket)
-}
-
 impl Drop for Served {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
@@ -234,10 +226,7 @@ impl Drop for Served {
             let _ = shutdown(socket, Shutdown::Both);
         }
         // (A client may keep that thread from its end: by a descriptor that it has sent, and whose last close waits.)
-        let last = Instant::now() + AT_MOST;
-        while self.accepts.as_ref().is_some_and(|accepts| !accepts.is_finished()) && Instant::now() < last {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let _ = self.accepts.recv_timeout(AT_MOST);
     }
 }
 
@@ -256,7 +245,7 @@ impl Shared {
     fn admit(self: Arc<Shared>, socket: Arc<OwnedFd>) {
         let Ok(peer) = peer(socket.as_fd()) else { return };
         // What a domain of this process connects is a socket of this process.
-        if peer.pid == getpid().as_raw_nonzero().get() {
+        if peer.is_own() {
             return;
         }
         let user = peer.user;

@@ -118,70 +118,9 @@ pub enum Ended {
     Busy { domain: String, thread: u32, name: String },
     Threads { domain: String, limit: u32 },
     Arguments(String),
-    Fault { kind: Kind, report: String },
+    Fault { kind: FaultKind, report: String },
     Other(String),
 }
-
-/// A [`FaultKind`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
-    Segv,
-    Bus,
-    Fpe,
-    Ill,
-    Trap,
-    StackOverflow,
-    ControlStackOverflow,
-    Quota,
-    TimeOut,
-    Exit(i32),
-    Abort,
-    Signal(u8),
-    Killed,
-    CpuTime,
-    Stopped,
-    Gate,
-}
-
-/// Both ways, so that no kind is left out in one.
-macro_rules! kinds {
-    ($($kind:ident $(($value:ident))?),* $(,)?) => {
-        impl Kind {
-            /// `None`: one that this version of the protocol does not know.
-            fn of(kind: FaultKind) -> Option<Kind> {
-                match kind {
-                    $(FaultKind::$kind $(($value))? => Some(Kind::$kind $(($value))?),)*
-                    _ => None,
-                }
-            }
-
-            fn fault(self) -> FaultKind {
-                match self {
-                    $(Kind::$kind $(($value))? => FaultKind::$kind $(($value))?,)*
-                }
-            }
-        }
-    };
-}
-
-kinds!(
-    Segv,
-    Bus,
-    Fpe,
-    Ill,
-    Trap,
-    StackOverflow,
-    ControlStackOverflow,
-    Quota,
-    TimeOut,
-    Exit(status),
-    Abort,
-    Signal(number),
-    Killed,
-    CpuTime,
-    Stopped,
-    Gate,
-);
 
 impl Ended {
     pub fn of(error: CallError) -> Ended {
@@ -199,10 +138,7 @@ impl Ended {
             }
             CallError::Threads { domain, limit } => Ended::Threads { domain: cut(&domain), limit },
             CallError::Arguments(what) => Ended::Arguments(cut(&what)),
-            CallError::Fault(fault) => match Kind::of(fault.kind()) {
-                Some(kind) => Ended::Fault { kind, report: cut(&fault.to_string()) },
-                None => Ended::Other(cut(&fault.to_string())),
-            },
+            CallError::Fault(fault) => Ended::Fault { kind: fault.kind(), report: cut(&fault.to_string()) },
             other => Ended::Other(cut(&other.to_string())),
         }
     }
@@ -223,7 +159,7 @@ impl Ended {
             Ended::Threads { domain, limit } => CallError::Threads { domain: told(&domain), limit },
             Ended::Arguments(what) => CallError::Arguments(told(&what)),
             Ended::Fault { kind, report } => {
-                return RemoteError::Fault { kind: kind.fault(), report: told(&report) };
+                return RemoteError::Fault { kind, report: told(&report) };
             }
             Ended::Other(why) => return RemoteError::Refused(told(&why)),
         })
@@ -252,7 +188,7 @@ mod tests {
         for error in [
             Ended::Killed(said.clone()).error(),
             Ended::Other(said.clone()).error(),
-            Ended::Fault { kind: Kind::Segv, report: said.clone() }.error(),
+            Ended::Fault { kind: FaultKind::Segv, report: said.clone() }.error(),
             Refused::Other(said.clone()).error("f", None, &shape),
             Refused::Version { known: said.clone() }.error("f", None, &shape),
             Refused::Forbidden { principal: said }.error("f", None, &shape),
