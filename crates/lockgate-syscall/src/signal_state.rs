@@ -463,13 +463,19 @@ impl Signals {
                 return Some(self.begin(thread, info));
             }
         }
-        self.put_off(thread);
+        self.keep_off(thread, left);
         None
     }
 
     /// What could come now waits until there is room.
     pub(super) fn put_off(&mut self, thread: u32) {
-        let left = self.pending(thread) & !self.mask(thread);
+        self.keep_off(thread, 0);
+    }
+
+    /// The same, and so does what was `left` before and is blocked now: a thread that is asked while it blocks all (as in `raise`) lets nothing
+    /// come by going back to its mask.
+    fn keep_off(&mut self, thread: u32, left: u64) {
+        let left = self.pending(thread) & (!self.mask(thread) | left);
         if left != 0 {
             self.left.insert(thread, left);
         }

@@ -1,6 +1,6 @@
 //! A domain's own signals, as far as system calls go: what they say, what waits, and what ends the call.
 use crate::guest::Guest;
-use lockgate_syscall::{Fault, Grants, Outcome};
+use lockgate_syscall::{Asked, Fault, Grants, Next, Outcome};
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
@@ -145,6 +145,27 @@ fn blocked_signals_wait() {
         (0..10_000).take_while(|_| guest.call(libc::SYS_kill, &[pid, 40]) == Outcome::Return(0)).count();
     assert!((200..1000).contains(&sent), "{sent}");
     assert_eq!(guest.err(libc::SYS_kill, &[pid, 40]), Errno::AGAIN);
+}
+
+/// What was put off for want of room stays so while its thread blocks it for a moment, as libc's `raise` does, even if a look of the watcher's asks for
+/// signals then. Red if that look forgets it: the mask that comes back would let it come, without room, which ends the call.
+#[test]
+fn what_is_put_off_stays_so_while_it_is_blocked() {
+    let guest = Guest::bare();
+    let (_, tid) = ids(&guest);
+    let signal = libc::SIGUSR1 as u64;
+    guest.ok(libc::SYS_rt_sigaction, &[signal, guest.words(&[0x1000, 0, 0, 0]), 0, 8]);
+    guest.ok(libc::SYS_tkill, &[tid, signal]);
+    guest.process.put_signals_off(0);
+    let (all, none) = (guest.words(&[u64::MAX]), guest.words(&[0]));
+    let next = |asked| guest.process.next_signal(0, asked);
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_SETMASK as u64, all, 0, 8]);
+    assert!(next(Asked::Only(0)).is_none());
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_SETMASK as u64, none, 0, 8]);
+    assert!(next(Asked::LetCome).is_none());
+    assert!(
+        matches!(next(Asked::All), Some(Next::Handler(handler)) if u64::from(handler.info.signal) == signal)
+    );
 }
 
 /// A thread has the mask of a wait for as long as that: also where time ends it.
