@@ -1,6 +1,5 @@
 //! `scripts/setup.sh` on machines that lack something: what it says must be what to do.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -24,9 +23,7 @@ fn setup_for(arguments: &[&str], stubs: &[Stub]) -> (bool, String) {
         std::os::unix::fs::symlink(found, folder.path().join(tool)).unwrap();
     }
     for (name, script) in stubs {
-        let path = folder.path().join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        support::write_script(&folder.path().join(name), &format!("#!/bin/sh\n{script}\n"));
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup.sh");
     let output =

@@ -41,6 +41,26 @@ pub fn is_there(program: &str, what: impl Display) -> bool {
     there
 }
 
+/// Makes a program that a test starts: a copy, by a process of its own. What is open here for writing is open in each process, too, that another test
+/// starts meanwhile, until that has become its program; Linux does not start a program that is open for writing.
+///
+/// # Panics
+/// If it cannot be made.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("install").args(["-m", "755", "--"]).args([from, to]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{}", to.display());
+}
+
+/// The same of a script.
+///
+/// # Panics
+/// If it cannot be made.
+pub fn write_script(path: &Path, text: &str) {
+    let written = path.with_extension("text");
+    fs::write(&written, text).unwrap_or_else(|error| panic!("{}: {error}", written.display()));
+    copy_program(&written, path);
+}
+
 /// `make thorough` sets this variable: tests that take a part of their cases take all of them.
 const THOROUGH: &str = "LOCKGATE_THOROUGH";
 

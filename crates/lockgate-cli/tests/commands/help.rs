@@ -84,7 +84,7 @@ fn shells_read_their_completions() {
 fn bench_runs_the_program_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("lockgate");
-    std::fs::copy(env!("CARGO_BIN_EXE_lockgate"), &program).unwrap();
+    support::copy_program(env!("CARGO_BIN_EXE_lockgate").as_ref(), &program);
     let run = || {
         let mut command = std::process::Command::new(&program);
         command.args(["bench", "calls", "--help"]).env("PATH", folder.path().join("elsewhere"));
@@ -92,19 +92,14 @@ fn bench_runs_the_program_beside_it() {
     };
     let other = folder.path().join("elsewhere/lockgate-bench");
     std::fs::create_dir(other.parent().unwrap()).unwrap();
-    script(&other, "#!/bin/sh\necho taken from PATH\n");
+    support::write_script(&other, "#!/bin/sh\necho taken from PATH\n");
     let missing = run();
     let said = String::from_utf8(missing.stderr).unwrap();
     assert_eq!((missing.status.code(), missing.stdout.len()), (Some(2), 0));
     assert!(said.contains("lockgate-bench is not there: `make benches`"), "{said}");
-    script(&folder.path().join("lockgate-bench"), "#!/bin/sh\necho \"$@\"\nexit 7\n");
+    support::write_script(&folder.path().join("lockgate-bench"), "#!/bin/sh\necho \"$@\"\nexit 7\n");
     let there = run();
     assert_eq!((there.status.code(), there.stdout), (Some(7), b"calls --help\n".to_vec()));
-}
-
-fn script(path: &std::path::Path, text: &str) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 #[test]
