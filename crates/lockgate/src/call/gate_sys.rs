@@ -144,7 +144,7 @@ impl OwnGate {
     }
 
     /// The panic of the function becomes the error of its call, at the end of the function. A call that is not the innermost one any more
-    /// is ended by its gate in any case: then the panic is nobody's, and must not become another call's.
+    /// is ended by its gate in any case: then the panic belongs to no call, and must not become another call's.
     pub(crate) fn end_with_panic(&self, payload: Box<dyn Any + Send>) {
         // SAFETY: the function runs, so the frame is there.
         let innermost = thread_sys::current()
