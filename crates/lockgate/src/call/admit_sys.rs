@@ -2,11 +2,11 @@
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::instance::Instance;
 use super::layout::{BindingHeader, GateRecord, IDLE};
-use super::living_sys::living;
+use super::retired_sys::living;
 use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::KeptErrno;
 use super::{
-    alternate_sys, attachment_sys, exclusive_sys, mask_sys, must_end_sys, left_sys, outcome_sys,
+    alternate_sys, attachment_sys, exclusive_sys, mask_sys, must_end_sys, out_of_turn_sys, outcome_sys,
     repair_sys, tsan_sys,
 };
 use crate::error::CallError;
@@ -53,7 +53,7 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
     };
     // SAFETY: the crossing's own record and frame; as above.
     unsafe {
-        let answer = left_sys::under(gate, own, admit);
+        let answer = out_of_turn_sys::under(gate, own, admit);
         if answer != GOES_ON {
             give_back(&*binding);
         }

@@ -1,7 +1,7 @@
 //! What callers through raw function pointers learn of calls that failed: an error of the thread, a handler, a value.
 use super::layout::{BindingHeader, first_header};
 use super::reporter::Reporter;
-use super::living_sys::living;
+use super::retired_sys::living;
 use super::{outcome_sys, thread_sys};
 use crate::error::CallError;
 use crate::host::Short;

@@ -183,7 +183,7 @@ pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, 
 pub(super) const GOES_ON: u32 = 0;
 /// The call ends; the thread's status says why.
 pub(super) const ENDS: u32 = 1;
-/// The call ends by [`lockgate_left`](super::left_sys), which leaves the records as they are.
+/// The call ends by [`lockgate_left`](super::out_of_turn_sys), which leaves the records as they are.
 pub(super) const LEFT: u32 = 2;
 
 /// Called by gates on their way back when something is pending, or a proxy is in transit, or the record is not the gate's own, or not on top:

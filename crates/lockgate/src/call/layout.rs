@@ -358,7 +358,7 @@ pub(crate) struct BindingHeader {
     pub successor: AtomicPtr<BindingHeader>,
     /// Who is told of calls that do not return, and says what they return instead; null where the caller asks by itself.
     pub reporter: *const Reporter,
-    /// `info` and `domain` are gone, or going: see `call/living_sys.rs`.
+    /// `info` and `domain` are gone, or going: see `call/retired_sys.rs`.
     pub retired: AtomicBool,
 }
 
