@@ -121,6 +121,12 @@ fn path_of(source: &Path) -> String {
     ["crate".to_owned()].into_iter().chain(inner).map(|part| part + "::").collect()
 }
 
+/// How a file names modules of the folder that it is listed in: `super::` once for each step up, from its place below that folder.
+fn way_up(below: &Path) -> String {
+    let is_root = below.file_name().is_some_and(|name| name == "mod.rs");
+    "super::".repeat(below.components().count() - usize::from(is_root))
+}
+
 /// By module: the others that it imports, and where.
 fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let roots = ["lib.rs", "main.rs", "mod.rs"];
@@ -143,9 +149,7 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
         }
         let code = code(path);
         let mut names = first_names(&code, &prefix);
-        if path.parent() == Some(source) {
-            names.extend(first_names(&code, "super::"));
-        }
+        names.extend(first_names(&code, &way_up(path.strip_prefix(source).expect("below it"))));
         let imported = found.entry(own.clone()).or_default();
         for name in names {
             let name = other_names.get(&name).unwrap_or(&name);
@@ -170,6 +174,12 @@ fn names_behind_a_prefix_are_found() {
 fn folders_are_known_by_their_path() {
     assert_eq!(path_of(Path::new("crates/lockgate/src")), "crate::");
     assert_eq!(path_of(Path::new("crates/lockgate/src/call")), "crate::call::");
+    let way_up = |below: &str| way_up(Path::new(below));
+    assert_eq!(
+        ["a.rs", "a/mod.rs", "a/b.rs"].map(way_up),
+        ["super::", "super::", "super::super::"],
+        "two steps from a file in a folder"
+    );
     let found = imports(&sources("crates/lockgate/src/call"));
     assert!(found["gate_asm"].contains_key("service_sys"), "by a path in the code");
     assert!(found["instance"].contains_key("admission_sys"), "by an import");
