@@ -61,7 +61,7 @@ pub unsafe extern "C" fn lg_token_new(token: *mut CToken) -> i32 {
     guarded(|| unsafe { put(token, CToken { bits: Token::new()?.to_bytes() }, "token") })
 }
 
-/// Nobody.
+/// A principal without user, group or domain.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_principal_nobody() -> Handle<PrincipalObject> {
     made(|| Ok(PrincipalObject::new(Principal::nobody())))

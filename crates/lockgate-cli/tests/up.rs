@@ -730,6 +730,23 @@ fn every_limit_of_run_has_a_key() {
     }
 }
 
+/// A key that only the source names cannot be found.
+#[test]
+fn every_key_is_in_the_help_and_on_the_page() {
+    let site = Site::new(&[("a", "nothing_alike = 1")]);
+    let said = text(&site.ask("up", &["--check"]).stderr);
+    let (_, keys) = said.trim_end().split_once("it may have ").expect("the keys");
+    let keys: Vec<&str> = keys.split(", ").collect();
+    assert!(keys.len() > 20 && keys.contains(&"turn_timeout"), "{keys:?}");
+    let help = text(&site.ask_of_all("up", &["--help"]).stdout);
+    let help: BTreeSet<&str> = help.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/programs.md")).unwrap();
+    for key in keys {
+        assert!(help.contains(key), "lockgate up --help does not name the key {key}");
+        assert!(page.contains(&format!("`{key}`")), "docs/programs.md does not name the key {key}");
+    }
+}
+
 /// Every field wrong, each with its line, and what would be right.
 #[test]
 fn mistakes_are_told_with_their_lines() {

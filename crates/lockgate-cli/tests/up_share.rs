@@ -780,3 +780,50 @@ fn a_name_is_one_process_s() {
     assert!(refused.iter().any(|line| line.contains("has the key share")), "{refused:#?}");
     drop(site);
 }
+
+/// What the page has its reader write and run: the blocks of code are its files, the indented lines its commands.
+#[test]
+fn the_start_of_the_page_works() {
+    const CALLS: &str = include_str!("../../../docs/program-calls.md");
+    const PAGE: &str = include_str!("../../../docs/sharing.md");
+    let block = |page: &'static str, begins: &str| {
+        let block = page.split("```").find(|block| block.contains(begins)).expect(begins);
+        block.split_once('\n').expect("a language").1
+    };
+    let site = Site::of(block(PAGE, "[programs.store]"));
+    fs::write(site.path("store.c"), block(CALLS, "// store.c")).unwrap();
+    fs::write(site.path("codec.c"), block(PAGE, "// codec.c")).unwrap();
+    let (_, start) = PAGE.split_once("\n## Start\n").unwrap();
+    let (start, _) = start.split_once("\n## ").unwrap();
+    let commands: Vec<&str> = start.lines().filter_map(|line| line.strip_prefix("    lockgate ")).collect();
+    let run = |command: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec \"$0\" {command}"), env!("CARGO_BIN_EXE_lockgate")]);
+        let run = shell.current_dir(site.path("")).env("XDG_RUNTIME_DIR", site.path("run")).output().unwrap();
+        assert!(run.status.success(), "{command}: {}", text(&run.stderr));
+        text(&run.stdout)
+    };
+    let (builds, others): (Vec<&str>, Vec<&str>) =
+        commands.into_iter().partition(|command| command.starts_with("cc "));
+    let (ups, calls): (Vec<&str>, Vec<&str>) =
+        others.into_iter().partition(|command| command.starts_with("up "));
+    assert_eq!((builds.len(), ups, calls.len()), (2, vec!["up --share shop shop.toml"], 2));
+    for command in builds {
+        run(command);
+    }
+    let mut up = site.up_with(&["--share", "shop"]);
+    up.until_all(&["store: started", "codec: started"]);
+    // A program takes calls from when its first thread sleeps.
+    let remote = Remote::connect(site.path("run/lockgate/shop.share")).unwrap();
+    let take = || remote.bind(&Query::newest("store.take"), "long take(long)");
+    while take().is_err() {}
+    let crc = "uint32_t crc(const uint8_t data[n], size_t n)";
+    while remote.bind(&Query::newest("codec.crc"), crc).is_err() {}
+    let answers: Vec<String> = calls.into_iter().map(run).collect();
+    let left: i64 = answers[0].trim().parse().expect("a number");
+    assert!((70..1000).contains(&left), "{answers:?}"); // (100 at first, and 10 more each second)
+    assert_eq!(answers[1], "3421780262\n");
+    assert!(start.contains("prints 3421780262"));
+    up.term();
+    up.ends(0);
+}

@@ -191,7 +191,7 @@ impl World {
         Ok(())
     }
 
-    /// What somebody might return to, or take for a frame word, everywhere on the control stack, as of calls long ago.
+    /// What code might return to, or take for a frame word, everywhere on the control stack, as of calls long ago.
     fn stale_frames(&mut self, adversarial: &Adversarial) {
         let words: Vec<u8> = (0..USABLE / 8).flat_map(|_| self.garbage(adversarial).to_le_bytes()).collect();
         self.machine.write(CONTROL + stack::TOP - USABLE, &words);
@@ -259,7 +259,7 @@ impl World {
         (calls && after.general[RSP] == before.0[RSP] - 8).then(|| before.1 + instruction.len() as u64)
     }
 
-    /// Whoever gets to write below rsp does so, now and then.
+    /// Now and then, writes below rsp: handlers may.
     fn below(&mut self, adversarial: &Adversarial, rsp: u64) {
         const WORDS: u64 = 24;
         let at = rsp.wrapping_sub(self.machine.base());

@@ -15,9 +15,10 @@
  *     if (lg_failed() && lg_take_call_error() != LG_OK)
  *         fprintf(stderr, "%s\n", lg_last_message());
  *
- * Each function that takes a handle returns an error for NULL, so it is enough to look at the last
- * result. (The message is then that of the last function; look after each to see the first cause.)
- * Only NULL for options is valid and means the defaults, so lg_options_new() never returns NULL.
+ * Each function that takes a handle returns an error for NULL. So a program may check only the last
+ * result of such a chain, as here; the message is then that of the last function. To get the first
+ * cause, check each result. For options, NULL is valid: it means the defaults. So lg_options_new()
+ * never returns NULL.
  *
  *     cc program.c $(pkg-config --cflags --libs lockgate)
  *
@@ -27,8 +28,8 @@
  *
  * Errors. A function returns an lg_status, LG_OK (0) or what went wrong; or it returns a handle or
  * pointer, NULL if something went wrong. In both cases the *calling thread's last error* says more:
- * lg_last_status(), lg_last_message(), lg_last_fault(). A function that succeeds leaves it alone,
- * as with errno. No function ends the process, and no exception leaves the library.
+ * lg_last_status(), lg_last_message(), lg_last_fault(). A function that succeeds does not
+ * change it. No function ends the process, and no exception leaves the library.
  *
  * Handles. lg_module, lg_domain and the others are handles: numbers that look like pointers, so
  * that the compiler can tell them apart. A freed handle, a handle of another kind and NULL are
@@ -47,12 +48,12 @@
  * Cost. "Cheap" is some tens of nanoseconds: a lock and a look into a table. Every other function
  * says what it costs. Calls through function pointers take no lock and look into no table.
  *
- * Memory of the program that you pass has a pointer and a size; NULL is valid for none. A pointer
- * that is not aligned for its type, or a size that no memory has (more than PTRDIFF_MAX bytes), is
- * LG_E_ARGUMENT. The library does not find out whether the memory exists.
+ * Memory of the program is passed as a pointer and a size; with size 0 the pointer may be NULL. A
+ * pointer that is not aligned for its type, or a size of more than PTRDIFF_MAX bytes, is
+ * LG_E_ARGUMENT. The library does not check whether the memory exists.
  *
- * Stability. Handles are opaque, and functions set options. Structures that the library fills are
- * passed with their size, or only the library makes them, so they may grow at their ends.
+ * Stability. Handles are opaque, and functions set options. A structure that the library fills is
+ * passed with its size, or only the library makes it: later versions may add fields at its end.
  * Enumerations and bits may get more values. Symbols have versions.
  *
  * HOSTS
@@ -61,74 +62,94 @@
  * SIGFPE, SIGILL, SIGTRAP and one real-time signal. At its first call each thread gets an alternate
  * signal stack, and all handlers of the process run on the alternate stack. It has 64 KiB beyond
  * the kernel's frames of 64 signals, or the size of the thread's own alternate stack, if that is
- * larger, and a guard of 256 KiB. The library passes faults that are not a domain's to the handlers
- * that were there before. This includes faults of lg_memory_read(), lg_memory_write(),
- * lg_memory_copy(), lg_region_read(), lg_region_write() and their relatives at your side of the
- * copy, if your program has a handler: memory that the handler opens (write barriers, lazy pages)
- * is copied.
+ * larger, and a guard of 256 KiB.
  *
- * Programs that are linked with the library use its versions of sigaction(), signal() and their
- * relatives; these keep handlers that come later behind the library's. A program that got the
- * library by dlopen() uses libc's versions. There the library puts its handlers in front again when
- * a thread makes its first call, or its next call after a bind, a reset, a fault or a domain from a
- * pool. lg_claim_signals() does the same at once. A handler that came later gets the host's own
- * faults, and may call the handler that was there before it, which is the library's. The library
- * then passes the fault to the handler that was there before the library; without one, the process
- * ends. The same happens if that handler installs itself again, and in a process with two copies of
- * the library (its own and a plugin's). The library's handlers may be called as C functions, with
- * what the kernel has passed.
+ * The library passes a fault that is not a domain's to the handler that was there before. This
+ * includes a fault of lg_memory_read(), lg_memory_write(), lg_memory_copy(), lg_region_read(),
+ * lg_region_write() and their relatives at your side of the copy, if your program has a handler.
+ * The handler may make the memory accessible (write barriers, lazy pages); the copy then continues.
+ *
+ * Handlers that come later, in a program that is linked with the library. The library's versions of
+ * sigaction(), signal() and their relatives keep such a handler behind the library's.
+ *
+ * Handlers that come later, in a program that got the library by dlopen(). It uses libc's
+ * sigaction(). The library puts its handlers in front again when a thread makes its first call, or
+ * its next call after a bind, a reset, a fault or a domain from a pool; lg_claim_signals() does so
+ * at once. A handler that came later then gets the host's own faults. It may call the handler that
+ * was there before it, which is the library's; the library passes the fault on to the handler that
+ * was there before the library, and without one the process ends. The same happens if that handler
+ * installs itself again, and in a process with two copies of the library (its own and a plugin's).
+ * The library's handlers may be called as C functions, with the arguments that the kernel has
+ * passed.
  *
  * Threads that have called a domain never have these signals blocked. In programs that are linked
  * with the library, its versions of pthread_sigmask(), sigprocmask() and their relatives report
- * them as blocked, and the signals still come. Elsewhere the library unblocks them at the calls
- * above.
+ * them as blocked, and the signals still come. Elsewhere the library unblocks them whenever it puts
+ * its handlers in front again.
  *
- * A signal handler cannot call a domain: the call fails (lg_failed()). Of the library's functions
- * only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers. Ask
- * why the call failed (LG_E_SIGNAL_HANDLER) only where the handler may call malloc() and free(). A
- * refused call in a handler does not affect the calls of the interrupted code, except that
- * lg_failed() may not be 0 there afterwards; lg_take_call_error() then says LG_OK for a call that
- * returned. (If the kernel runs a handler on another stack than the alternate one, which only a raw
- * system call of the host can cause, the handler must save and restore lg_call_failed, as it does
- * errno.) On a thread that has not called a domain and has no alternate stack, the library cannot
- * tell: the handler's call is admitted, and it allocates and takes locks. Call a domain before such
- * signals come.
+ * Calls from signal handlers. A signal handler cannot call a domain: the call fails (lg_failed()).
+ * Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers
+ * are safe in handlers. Call lg_take_call_error(), which then returns LG_E_SIGNAL_HANDLER, only
+ * where the handler may call malloc() and free(). The refused call does not affect calls of the
+ * interrupted code, except that lg_failed() may be nonzero there afterwards; lg_take_call_error()
+ * returns LG_OK there, because that code's own call has returned.
  *
- * The real-time signal makes threads check whether their call has ended. When a domain is killed or
- * closed, or a call is stopped, each thread that has called any domain may get it, wherever it is:
- * a system call that waits (read() of a pipe or socket, poll(), nanosleep(), sem_wait()) then
- * returns EINTR, as for any handler without SA_RESTART. Call it again.
+ * A handler may run on a stack other than the alternate one; only a raw system call of the host can
+ * cause that. Such a handler must save and restore lg_call_failed, as it does errno.
+ *
+ * On a thread that has not called a domain and has no alternate stack, the library cannot tell that
+ * a handler calls: it admits the call, which allocates and takes locks. Call a domain on the thread
+ * before such signals come.
+ *
+ * Interrupted system calls. The real-time signal makes threads check whether their call has ended.
+ * When a domain is killed or closed, or a call is stopped, each thread that has called any domain
+ * may get it, wherever it is: a system call that waits (read() of a pipe or socket, poll(),
+ * nanosleep(), sem_wait()) then returns EINTR, as for any handler without SA_RESTART. Call it
+ * again.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function
- * pointer. The library cannot see a jump. It drops the calls that the jump has skipped, with all
- * that these hold (turns in exclusive domains, lent memory, an end by lg_end_call()), when the
- * thread ends, or when it next calls a domain from a frame that is not deeper than that of the
- * function whose call was skipped: by a pointer, or by a function of the library that runs a
- * domain's code (lg_call(), lg_run(), lg_memory_alloc(), lg_domain_new(), lg_pool_take(),
- * lg_dlopen() and the like). lg_lend(), lg_domain_usage() and functions that wait for asynchronous
- * calls drop them, too (on a stack that is not the thread's own, only pointers do). From a deeper
- * frame these functions, but not pointers, drop them if later frames have overwritten the skipped
- * call's; until then a call may be refused with LG_E_CALLBACK if lg_end_call() came before the
- * jump, and what is asked there about the caller (lg_user_data(), LG_CALLER, lg_caller(),
- * lg_end_call()) is answered for the skipped call. The jump may not skip lg_call(), lg_run(),
- * lg_domain_new(), lg_memory_alloc() or another function of the library, because its frames would
- * be lost: the process may end. (In a call that a worker makes, or in the work of lg_spawn(), the
- * result is LG_E_CALLBACK, and another worker takes the place. A library whose constructors or
- * destructors ran is closed then, and a domain that was being reset has ended.) The same holds for
- * C++ exceptions, but these may never leave a function that a domain has called: catch them there
- * and call lg_end_call(), as lockgate.hpp does.
+ * pointer. The call that such a jump leaves is a *skipped* call. The library cannot see the jump,
+ * so the skipped call and all that it holds (turns in exclusive domains, lent memory, an end by
+ * lg_end_call()) stay until one of these events:
  *
- * If a signal handler leaves an interrupted call into a domain by siglongjmp, the call counts as in
- * progress until the thread makes a call from a frame that is not deeper than that call's. Before
- * that, calls from deeper frames are LG_E_SIGNAL_HANDLER. A handler may also end its thread, by
- * pthread_exit or where it finds out that it was cancelled. (Then, as when a function that a domain
- * has called does so, clean-up handlers of C run; destructors of C++ in frames outside of the call
- * do not.) Handlers run while a domain's code runs, or
- * waits in a system call; while the library works for it (mmap(), say), signals wait for some
- * microseconds, or for a disk.
+ * - The thread ends.
+ *
+ * - The thread calls a domain from a frame that is not deeper than that of the function whose call
+ *   was skipped: through a function pointer, or by a function of the library that runs a domain's
+ *   code (lg_call(), lg_run(), lg_memory_alloc(), lg_domain_new(), lg_pool_take(), lg_dlopen() and
+ *   the like).
+ *
+ * - The thread calls, from such a frame, lg_lend(), lg_domain_usage() or a function that waits for
+ *   asynchronous calls. On a stack that is not the thread's own these three do not drop the call.
+ *
+ * - The thread calls one of these functions, but not a function pointer, from a deeper frame, and
+ *   later frames have overwritten that of the skipped call.
+ *
+ * Until then, a call may be refused with LG_E_CALLBACK if lg_end_call() came before the jump, and
+ * lg_user_data(), LG_CALLER, lg_caller() and lg_end_call() in deeper frames answer for the skipped
+ * call.
+ *
+ * A jump must not leave lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or another function
+ * of the library, because the library's frames would be lost: the process may end. In a call that a
+ * worker makes, and in the work of lg_spawn(), the result of such a jump is LG_E_CALLBACK, and
+ * another worker takes the place. A library whose constructors or destructors ran is then closed,
+ * and a domain that was being reset has ended.
+ *
+ * The same holds for C++ exceptions, but these must never leave a function that a domain has
+ * called: catch them there and call lg_end_call(), as lockgate.hpp does.
+ *
+ * siglongjmp. If a signal handler leaves an interrupted call into a domain by siglongjmp, the call
+ * counts as in progress until the thread makes a call from a frame that is not deeper than that
+ * call's. Until then, calls from deeper frames are LG_E_SIGNAL_HANDLER. Handlers run while a
+ * domain's code runs, or waits in a system call. While the library works for the domain (in mmap(),
+ * for example), signals wait: for some microseconds, or for a disk.
+ *
+ * A handler may also end its thread, by pthread_exit or because it finds out that the thread was
+ * cancelled. Clean-up handlers of C then run; destructors of C++ in frames outside of the call do
+ * not. The same holds if a function that a domain has called ends its thread.
  *
  * pthread_cancel. Cancellation does not act inside the library: the call goes on, and the thread
- * ends at a cancellation point of the program's own. Asynchronous cancellation
+ * ends at the next cancellation point in the program's own code. Asynchronous cancellation
  * (PTHREAD_CANCEL_ASYNCHRONOUS) must not be enabled when you call the library.
  *
  * exit. Handlers of atexit() and destructors may call the library, and domains. So may destructors
@@ -143,19 +164,21 @@
  * library start again at first use. Every use of a domain of the parent's, of its functions, grants
  * and asynchronous calls, and of libraries opened by lg_dlopen(), is LG_E_FORKED in the child, and
  * does nothing to the parent's. A function that a domain has called may fork: in the child the call
- * ends with LG_E_FORKED when it returns; the parent is not affected. A child that was forked on a
- * worker's thread has the signal mask of the thread that made the workers. It ends, as by exit(0),
- * when the worker's function returns, or what lg_async_notify() calls, or the call that the worker
- * makes ends; it calls no other function of lg_async_notify(). (A program that a worker's function
- * starts without fork(), by posix_spawn() or system(), begins with the worker's mask, in which all
- * signals are blocked: see posix_spawnattr_setsigmask().)
+ * ends with LG_E_FORKED when it returns; the parent is not affected.
+ *
+ * A child that was forked on a worker's thread has the signal mask of the thread that made the
+ * workers. The child ends, as by exit(0), when the function in which it was forked returns: the
+ * worker's function, the one that lg_async_notify() calls, or the call that the worker makes. It
+ * calls no other function of lg_async_notify(). A program that a worker's function starts without
+ * fork(), by posix_spawn() or system(), begins with the worker's mask, in which all signals are
+ * blocked: see posix_spawnattr_setsigmask().
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext,
  * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes
  * back out of turn (LG_E_FAULT). A thread needs 32 KiB of its stack for its first call of a domain,
  * and 64 KiB to make one, to reset or restart one, or to give one back to its pool: with less these
- * are LG_E_TOO_DEEP, and the pool closes the domain. (Every function needs 16 KiB of its own to
- * tell.) The library cannot tell how much is left of a coroutine's stack: give it 96 KiB.
+ * are LG_E_TOO_DEEP, and the pool closes the domain. Each library function needs 16 KiB of stack to
+ * detect this. The library cannot tell how much is left of a coroutine's stack: give it 96 KiB.
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */
@@ -343,7 +366,7 @@ typedef struct lg_fault {
     lg_registers registers;
 } lg_fault;
 
-/* The calling thread's last error: LG_OK before the first. Cheap; never fails. */
+/* The calling thread's last error: LG_OK if there was none yet. Cheap; never fails. */
 lg_status lg_last_status(void);
 
 /* Its message, never NULL: what went wrong, where, and how to fix it. Valid until the thread's next
@@ -457,28 +480,29 @@ typedef uint32_t lg_policy;
 /* ---- Options ------------------------------------------------------------------------------------------------------ */
 
 /* Options of domains (docs/limits.md). You may call each setter again; the new value counts for
- * domains that you make afterwards. A setter that fails changes nothing. lg_domain_new() refuses
- * a limit below what the domain needs to begin; one above what there can be is as good as none. All
- * setters are cheap. (lg_options_new() is never NULL, because NULL means the defaults: if it fails,
- * its result is LG_E_HANDLE wherever you use it.) */
+ * domains that you make afterwards. A setter that fails changes nothing. lg_domain_new() refuses a
+ * limit below what the domain needs to begin, or outside of the range that is given here. A memory
+ * limit larger than the window has no effect. All setters are cheap. (lg_options_new() is never
+ * NULL, because NULL means the defaults: if it fails, its result is LG_E_HANDLE wherever you use
+ * it.) */
 lg_options *lg_options_new(void);
 lg_status lg_options_free(lg_options *options);
 
-lg_status lg_options_name(lg_options *options, const char *name);                 /* in reports; the module's by default */
-lg_status lg_options_memory_limit(lg_options *options, uint64_t bytes);           /* 64 MiB; image, stacks, heap, mappings */
-lg_status lg_options_stack_size(lg_options *options, uint64_t bytes);             /* of each thread; 1 MiB; whole pages */
-lg_status lg_options_time_limit(lg_options *options, uint64_t milliseconds);      /* of each call; none */
-lg_status lg_options_cpu_limit(lg_options *options, uint64_t milliseconds);       /* of all calls together; none */
-lg_status lg_options_measure_cpu_time(lg_options *options);                       /* for lg_domain_usage() */
-lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* 1-63; 63 */
-lg_status lg_options_max_guest_threads(lg_options *options, uint32_t threads);          /* that the module may start; 0 */
-lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-65536; 256 */
-lg_status lg_options_mapping_limit(lg_options *options, uint32_t mappings);       /* 1-16384; 1024; of memory (mmap) */
-lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
-lg_status lg_options_umask(lg_options *options, uint32_t mask);                   /* file mode creation mask at the start: 0-0777; 022 */
-lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
-lg_status lg_options_full_xstate(lg_options *options);                            /* for modules that join with AVX-512 and the like: calls cost more */
-lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */
+lg_status lg_options_name(lg_options *options, const char *name);                 /* default: the module's name. In reports */
+lg_status lg_options_memory_limit(lg_options *options, uint64_t bytes);           /* default 64 MiB. Counts image, stacks, heap, mappings */
+lg_status lg_options_stack_size(lg_options *options, uint64_t bytes);             /* default 1 MiB. Of each thread; whole pages */
+lg_status lg_options_time_limit(lg_options *options, uint64_t milliseconds);      /* default: none. Of each call */
+lg_status lg_options_cpu_limit(lg_options *options, uint64_t milliseconds);       /* default: none. Of all calls together */
+lg_status lg_options_measure_cpu_time(lg_options *options);                       /* default: not measured. For lg_domain_usage() */
+lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* default 63. 1-63 */
+lg_status lg_options_max_guest_threads(lg_options *options, uint32_t threads);    /* default 0. Threads that the module may start */
+lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* default 256. 1-65536 */
+lg_status lg_options_mapping_limit(lg_options *options, uint32_t mappings);       /* default 1024. 1-16384. Mappings of memory (mmap) */
+lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* default: the host's stack. Nested calls */
+lg_status lg_options_umask(lg_options *options, uint32_t mask);                   /* default 022. 0-0777. File mode creation mask at the start */
+lg_status lg_options_seal(lg_options *options);                                   /* default: not sealed. mseal(2) code and tables for good */
+lg_status lg_options_full_xstate(lg_options *options);                            /* default: what the module uses. For modules that join with AVX-512 and the like: calls cost more */
+lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* default: nothing. For the callee, in calls of the domain */
 
 /* Ends calls when the host says so. After lg_interrupt(), while `predicate(user)` is not 0, the
  * innermost call on that thread ends with LG_FAULT_STOPPED (if the domain has called a function of
@@ -534,9 +558,10 @@ lg_status lg_options_forbid(lg_options *options, int descriptor);
 lg_status lg_options_listen(lg_options *options, const char *address);
 lg_status lg_options_connect(lg_options *options, const char *address);
 
-/* Finds imports that lg_options_gate() does not answer in a registry (LG_PROCESS_REGISTRY: the
- * process's), each at its first call, with the principal's permissions. A call of an import that is
- * not found ends with LG_E_UNRESOLVED. The domain does not keep the registry alive. */
+/* Has a registry answer the imports that lg_options_gate() does not answer (LG_PROCESS_REGISTRY:
+ * the process's). The library looks each up at its first call, with the principal's permissions. A
+ * call of an import that is not found ends with LG_E_UNRESOLVED. The domain does not keep the
+ * registry alive. */
 lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_principal *principal);
 
 /* ---- Domains ------------------------------------------------------------------------------------------------------ */
@@ -555,8 +580,8 @@ lg_domain *lg_domain_new(lg_module *module, lg_options *options);
 lg_status lg_domain_free(lg_domain *domain);
 
 /* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later
- * ones with LG_E_KILLED. A call that is in a call of another domain ends when that does, which is
- * stopped (LG_FAULT_STOPPED) if it takes longer than a second. */
+ * ones with LG_E_KILLED. If such a call has called another domain, it ends when that inner call
+ * ends; the library stops an inner call that takes longer than a second (LG_FAULT_STOPPED). */
 lg_status lg_domain_kill(lg_domain *domain);
 
 /* LG_OK, or LG_E_FAULT if a thread that the module has started itself
@@ -574,13 +599,14 @@ lg_status lg_domain_close(lg_domain *domain);
 /* Returns the domain to its pristine image and starts it again. Its imports are those that it was
  * made with: the reset undoes later links. Its functions and callbacks must have been freed, and no
  * thread may be using the domain: LG_E_IN_USE. If the domain cannot be started again (LG_E_START,
- * LG_E_MEMORY), it has ended: LG_E_KILLED from then on. Until this returns, every use of the domain
- * is LG_E_BUSY, on any thread, also in functions that its constructors call: these have LG_CALLER.
- * lg_domain_kill(), lg_domain_close() and lg_domain_free() work as ever: the first two end the
- * constructors (LG_E_START). If a call could not begin on the thread (its stack, the host's
- * predicate, a call in progress that must end), nothing is changed. In a function that a domain has
- * called the start is a part of that call: if a limit of the call ends it, the domain has ended. A
- * pool resets its domains by itself: LG_E_ARGUMENT. */
+ * LG_E_MEMORY), it has ended: LG_E_KILLED from then on. While a reset runs, every use of the domain
+ * is LG_E_BUSY, on any thread; host functions that the domain's constructors call are no exception,
+ * but may use LG_CALLER. lg_domain_kill(), lg_domain_close() and lg_domain_free() work as ever: the
+ * first two end the constructors (LG_E_START). A reset changes nothing if a call could not begin on
+ * the thread: because of its stack, the host's predicate, or a call in progress that must end. In a
+ * function that a domain has called, the start is a part of that domain's call: if a limit of the
+ * call ends the start, the domain that was being reset has ended. A pool resets its domains by
+ * itself: LG_E_ARGUMENT. */
 lg_status lg_domain_reset(lg_domain *domain);
 
 /* Name in reports. NULL if there is no such domain. (Not of LG_CALLER: the string belongs to the
@@ -693,7 +719,7 @@ lg_status lg_call(lg_function *function, const lg_value *arguments, size_t count
 /* ---- Callbacks ---------------------------------------------------------------------------------------------------- */
 
 /* Makes a function of the host callable by the domain, through a pointer that you pass to it. The
- * rules of lg_options_gate() apply. A domain may have some hundred at a time (LG_E_NO_POINTERS).
+ * rules of lg_options_gate() apply. A domain can have 1024 at a time (LG_E_NO_POINTERS).
  * Cheap. */
 lg_callback *lg_callback_new(lg_domain *domain, const char *prototype, lg_code function, void *user);
 
@@ -708,14 +734,14 @@ void *lg_callback_pointer(lg_callback *callback);
  * elsewhere. Some nanoseconds. */
 void *lg_user_data(void);
 
-/* 1 on a thread that a module has started itself, where a function that ends the call ends the
- * domain without an error to any caller; 0 elsewhere. */
+/* 1 on a thread that a module has started itself, 0 elsewhere. If a host function ends the call on
+ * such a thread, the domain ends, and no caller gets an error. */
 int lg_is_modules_thread(void);
 
 /* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this
- * message as soon as the function returns, whatever it returns, and whatever the message is (NULL,
- * too, and no UTF-8). Return at once: until then calls of all domains are refused with
- * LG_E_CALLBACK. LG_E_ARGUMENT elsewhere. */
+ * message as soon as the function returns. The function's result does not count, and no message is
+ * an error, NULL and text that is not UTF-8 included. Return at once: until then calls of all
+ * domains are refused with LG_E_CALLBACK. LG_E_ARGUMENT elsewhere. */
 lg_status lg_end_call(const char *message);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------- */
@@ -743,10 +769,10 @@ lg_status lg_memory_free(lg_domain *domain, void *at);
 lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
 lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
 
-/* The same, in either direction, by whole addresses: the caller has made sure that the domain's
- * side lies within its window (lg_domain_base), and that the domain is alive. Returns how many
- * bytes it could not copy; lg_memory_read() and _write() then say why, or succeed. It uses no
- * handle, no lock, no table and no last error: it is for stubs. */
+/* For stubs: lg_memory_read() and lg_memory_write() without their checks, by whole addresses. The
+ * caller has made sure that the domain's side lies within its window (lg_domain_base), and that the
+ * domain is alive. Returns how many bytes it could not copy; to learn why, make the same copy with
+ * lg_memory_read() or lg_memory_write(). It uses no handle, no lock, no table and no last error. */
 size_t lg_memory_copy(void *to, const void *from, size_t size);
 
 /* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may
@@ -842,13 +868,15 @@ lg_status lg_grant_free(lg_grant *grant);
  *     parse(lg_grant_pointer(lent, 0), size);
  *     lg_grant_free(lent);
  *
- * If a longjmp or the thread's end leaves such a call, and with it your lg_grant_free(), the
- * library revokes the grant: when the thread next calls a domain, or lends something, in the
- * function that lent it, if that made the call itself, or in one of its callers; or when the thread
- * ends. (If a function that it has called made the call, it may go on lending.) Until then the
- * domain still has the memory: call lg_grant_free() where the jump arrives if that matters. The
- * handle is yours to free all the same; its other functions are LG_E_GRANT_REVOKED then. Errors are
- * those of lg_grant_new(), and of a call that cannot be made. */
+ * If a longjmp leaves such a call, it also leaves out your lg_grant_free(). Then the library
+ * revokes the grant itself, at a later call of a domain or of lg_lend() by the thread. If the
+ * function that lent the memory made the call that was left, the next such call by it or by one of
+ * its callers revokes the grant. If a function that it had called made that call, only such a call
+ * by one of its callers does, because the function itself may go on using the grant. At the latest
+ * the end of the thread revokes it. Until then the domain has the memory: if that matters, call
+ * lg_grant_free() where the jump arrives. Free the handle in any case; after the grant was revoked,
+ * other functions of it are LG_E_GRANT_REVOKED. Errors are those of lg_grant_new(), and of a call
+ * that cannot be made. */
 lg_grant *lg_lend(lg_domain *domain, lg_region *region, lg_rights rights);
 
 /* ---- Arenas ------------------------------------------------------------------------------------------------------- */
@@ -896,9 +924,9 @@ lg_status lg_arena_shut(lg_arena *arena, lg_domain *domain);
 void *lg_arena_alloc(lg_arena *arena, size_t size);
 void *lg_arena_alloc_aligned(lg_arena *arena, size_t size, size_t alignment);
 
-/* Frees a block. LG_E_BLOCK if no block of this arena begins there: it was freed, or it is
- * another's; as with free(), a block that has been allocated at the same address since is freed.
- * NULL is no block, and no error. */
+/* Frees a block. LG_E_BLOCK if no block of this arena begins there: it was freed, or it belongs to
+ * another arena. As with free(), do not free a block twice: if another block has been allocated at
+ * the address since, that one is freed. NULL is no block, and no error. */
 lg_status lg_arena_free(lg_arena *arena, void *block);
 
 /* Frees all blocks. Domains keep the arena. */
@@ -1113,15 +1141,16 @@ lg_status lg_async_wait(lg_async *call, int64_t milliseconds, lg_value *result);
 /* Not 0 if the call has ended. */
 int lg_async_has_ended(lg_async *call);
 
-/* Cancels the call. A call that has not begun does not begin; a call in progress is stopped as by a
- * time limit, and no other with it. */
+/* Cancels the call. If it has not begun, it never begins; if it is in progress, it is stopped as by
+ * a time limit. Other calls are not affected. */
 lg_status lg_async_cancel(lg_async *call);
 
 /* Calls `notify(user)` once when the call has ended: from a worker; from here if it has ended
- * already; from lg_async_cancel(), lg_workers_finish() or lg_workers_free() if these end it before
- * it has begun. Each such request counts, and none can be taken back: `user` must be good until it
- * was called. `notify` must not wait for anything, nor end a thread that is no worker: what is to
- * be told after it would not be. Most event loops want a write to an eventfd. */
+ * already; or from lg_async_cancel(), lg_workers_finish() or lg_workers_free() if these end it
+ * before it has begun. You may ask several times for one call, and cannot take a request back:
+ * `user` must be valid until each was answered. `notify` must not wait for anything. Where it does
+ * not run on a worker, it must not end its thread: the requests after it would get no answer. Most
+ * event loops want a write to an eventfd. */
 typedef void (*lg_notify)(void *user);
 lg_status lg_async_notify(lg_async *call, lg_notify notify, void *user);
 
@@ -1147,7 +1176,7 @@ lg_status lg_pool_free(lg_pool *pool);
 /* ---- Programs -------------------------------------------------------------------------------------------------------- */
 
 /* Runs a whole program, whose module has a main, to its end on this thread; its exit status goes to
- * `status`. LG_E_ARGUMENT if it is none, errors of lg_domain_new(), LG_E_FAULT. */
+ * `status`. LG_E_ARGUMENT if the module has no main, errors of lg_domain_new(), LG_E_FAULT. */
 lg_status lg_run(lg_module *module, lg_options *options, int *status);
 
 /* ---- Safe dlopen -------------------------------------------------------------------------------------------------- */
@@ -1161,19 +1190,20 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  *     if (!run)
  *         return fprintf(stderr, "%s\n", lg_dlerror()), 1;
  *     errno = 0;
- *     if (run(7) == -1 && errno == EFAULT)
+ *     if (run(7) == -1 && errno != 0)
  *         fprintf(stderr, "%s\n", lg_last_message());
  *
  * Results of failed calls. A failed call returns -1 (all bits set, a NaN for floating-point
  * results), NULL for pointers, 0 for bool, zeros for structures in memory; or what lg_dlfailure()
- * or the options say. errno is set: EFAULT, ETIMEDOUT (a time limit), ECANCELED (killed, or closed
- * during the call), ESTALE (closed before), ENOMEM, ENOSYS (an import that nothing answers),
- * EAGAIN, EBUSY, EDEADLK. The thread's last error says more: lg_last_status(), lg_last_message(),
- * lg_last_fault(). The library calls the handler of lg_on_fault() before the caller gets its value.
- * A call that a signal handler makes fails with EPERM; the last error does not change, and no
- * handler is called. (Do not use lg_failed() and lg_take_call_error() for these pointers: the proxy
- * has asked already.) A call that returns does not change errno, because the module has an errno of
- * its own.
+ * or the options say. It sets errno: EFAULT (a crash, and any error without a number here),
+ * ETIMEDOUT (a time limit), ECANCELED (killed, or closed during the call), ESTALE (closed, revoked
+ * or restarted before), ENOMEM, ENOSYS (an import that nothing answers), EAGAIN, EBUSY, EDEADLK, or
+ * EPERM (in a signal handler, in a forked child, or on a thread that is ending). The thread's last
+ * error says more: lg_last_status(), lg_last_message(), lg_last_fault(). The library calls the
+ * handler of lg_on_fault() before the caller gets its value. If the call was made in a signal
+ * handler, the last error does not change, and no handler is called. Do not use lg_failed() and
+ * lg_take_call_error() for these pointers: their proxies have taken the error already. A call that
+ * returns does not change errno, because the module has an errno of its own.
  *
  * A plugin cannot follow pointers of the host's. Memory for it to read or write lies on its own
  * heap (lg_malloc()) or is exposed to it (lg_expose()). The host can follow pointers that the
@@ -1209,12 +1239,12 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * arguments.
  *
  * All these functions are thread-safe. Constructors and destructors run on the thread that opens or
- * closes, inside the domain. Only a thread that opens the same file meanwhile waits for the
- * constructors, at most for the timeout in its options (LG_E_BUSY). Two threads that would wait for
- * each other's constructors do not: one gets LG_E_DEADLOCK. Cost: an open of a module that was
- * verified before some 20 microseconds, the first of a megabyte some milliseconds; lg_dlsym() a
- * microsecond for a new symbol, then some hundred nanoseconds; calls as in lg_function_pointer().
- * */
+ * closes, inside the domain. A thread that opens the same file meanwhile waits for the
+ * constructors, at most for the timeout in its options (LG_E_BUSY); no other thread waits. Two
+ * threads that would wait for each other's constructors do not: one gets LG_E_DEADLOCK. Cost: to
+ * open a module that was verified before takes some 20 microseconds, the first time some
+ * milliseconds for each megabyte; lg_dlsym() takes a microsecond for a new symbol, then some
+ * hundred nanoseconds; calls are as in lg_function_pointer(). */
 
 /* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of
  * lg_dlpath() or $LG_LIBRARY_PATH, then in /usr/local/lib/lockgate and /usr/lib/lockgate. Flags are
@@ -1262,13 +1292,14 @@ void *lg_dlsym_data(void *handle, const char *symbol, size_t *size);
  * beginnings of the library's own functions can be called, whatever it gives: otherwise NULL. */
 lg_code lg_dlfunc(void *handle, const void *address, const char *prototype);
 
-/* Closes the library once. The last close, when no open library calls it, ends the library: its
+/* Closes the library once. The last close ends the library if no open library calls it: its
  * destructors run, and calls in progress on other threads end with an error. A thread that is about
- * to enter a service may do so for a moment after this has returned: what services use must stay.
- * It may block up to 20 ms when many closed libraries wait for their end, and in an exclusive
- * domain that is busy for the library's timeout, twice, before its destructors. 0, or -1 if it is
- * no open handle. The handler and the last error report what goes wrong in a destructor; the close
- * goes on. At the end of the process destructors do not run: close what needs them. */
+ * to enter a service may still do so for a moment after lg_dlclose() has returned, so keep what
+ * services use. lg_dlclose() may block up to 20 ms when many closed libraries wait for their end.
+ * In an exclusive domain that is busy it waits before the destructors, for twice the library's
+ * timeout. It returns 0, or -1 if the handle is not open. The handler and the last error report an
+ * error in a destructor; the close goes on. At the end of the process destructors do not run: close
+ * libraries that need them. */
 int lg_dlclose(void *handle);
 
 /* Says once what went wrong in the thread's last lg_ call of this section: NULL if nothing went
@@ -1283,8 +1314,9 @@ int lg_dlpath(const char *folders);
  * later, if `symbol` is NULL. */
 int lg_dlfailure(void *handle, const char *symbol, uint64_t value);
 
-/* Called after each call that failed, on the caller's thread, when the thread's last error is set.
- * NULL: no handler. The strings are valid until it returns; it must not longjmp. */
+/* Sets a handler, which the library calls after each call that failed, on the caller's thread, when
+ * the thread's last error is set. NULL: no handler. The strings are valid until the handler
+ * returns; it must not leave by longjmp. */
 typedef void (*lg_dl_handler)(const char *library, const char *symbol, void *user);
 void lg_on_fault(lg_dl_handler handler, void *user);
 

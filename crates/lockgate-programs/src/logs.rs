@@ -130,13 +130,13 @@ pub type Sink<'a> = dyn FnMut(usize, u64, &Line) + Send + 'a;
 pub struct Logs {
     orders: Sender<Order>,
     /// Ends a `poll`.
-    bell: Arc<OwnedFd>,
+    wake: Arc<OwnedFd>,
 }
 
 /// The side of the thread.
 pub struct Reader {
     orders: Receiver<Order>,
-    bell: Arc<OwnedFd>,
+    wake: Arc<OwnedFd>,
     sources: Vec<Source>,
     tails: Tails,
 }
@@ -147,10 +147,10 @@ pub struct Reader {
 /// No descriptor is free.
 pub fn logs() -> io::Result<(Logs, Reader, Tails)> {
     let (sender, orders) = channel();
-    let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+    let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let tails = Tails::default();
-    let reader = Reader { orders, bell: bell.clone(), sources: Vec::new(), tails: tails.clone() };
-    Ok((Logs { orders: sender, bell }, reader, tails))
+    let reader = Reader { orders, wake: wake.clone(), sources: Vec::new(), tails: tails.clone() };
+    Ok((Logs { orders: sender, wake }, reader, tails))
 }
 
 impl Logs {
@@ -180,7 +180,7 @@ impl Logs {
     }
 
     fn ring(&self) {
-        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+        let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
     }
 }
 
@@ -197,7 +197,7 @@ impl Reader {
     pub fn serve(mut self, sink: &mut Sink<'_>) {
         loop {
             self.wait();
-            let _ = rustix::io::read(&*self.bell, &mut [0_u8; 8]);
+            let _ = rustix::io::read(&*self.wake, &mut [0_u8; 8]);
             self.read_each(sink);
             loop {
                 match self.orders.try_recv() {
@@ -214,7 +214,7 @@ impl Reader {
     }
 
     fn wait(&self) {
-        let mut waits = vec![PollFd::new(&*self.bell, PollFlags::IN)];
+        let mut waits = vec![PollFd::new(&*self.wake, PollFlags::IN)];
         waits.extend(self.sources.iter().map(|source| PollFd::new(&source.pipe, PollFlags::IN)));
         // (Interrupted, it looks in vain.)
         let _ = poll(&mut waits, None);

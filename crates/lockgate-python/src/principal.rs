@@ -58,7 +58,7 @@ impl Principal {
     /// A user, by number.
     #[staticmethod]
     fn user(user: u32) -> PyResult<Principal> {
-        // The number that means "nobody in particular" to the kernel.
+        // The number that means "no particular user" to the kernel.
         if user == u32::MAX {
             return Err(PyValueError::new_err(format!("{user} is no user")));
         }

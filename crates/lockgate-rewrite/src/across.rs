@@ -193,7 +193,7 @@ impl Graph {
         let text = &code.texts[caller.0];
         let ins = &text.code[index];
         let place = (caller.0, index);
-        // Whoever jumps to the inside of a function lets the label restore r10.
+        // For a jump to the inside of a function, the label restores r10.
         known.takes_r10 |= ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION);
         match ins.code.flow_control() {
             FlowControl::Next => {
@@ -627,7 +627,7 @@ impl<'a> Flow<'a> {
                     return false;
                 }
                 if self.kills[node] & wanted == wanted {
-                    // Its callee may change the register, so nobody has a value there.
+                    // Its callee may change the register, so no value lives there.
                     continue;
                 }
             }

@@ -1,4 +1,4 @@
-//! What reading a header may take: libclang and the compiler's language have no limits, and a header may be anybody's.
+//! What reading a header may take: libclang and the compiler's language have no limits, and a header may be an attacker's.
 use std::process::Child;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const PROCESSOR: f64 = 30.0;
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A reader that has slept so long, and done nothing, waits for a file that nobody writes.
+/// A reader that has slept so long, and done nothing, waits for a file without a writer.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The looks in a row that this is. (They are counted, and no time is taken: where others have the processors, or all of it was stopped, a time
@@ -19,7 +19,7 @@ const LOOKS: u32 = (IDLE.as_millis() / PAUSE.as_millis()) as u32;
 const MEMORY: u64 = 4 << 30;
 
 /// Waits for the end of `reader`, which reads a header, and ends it when that takes more than anything that is worth it: within
-/// libclang nobody asks.
+/// libclang is not asked.
 ///
 /// # Errors
 /// Why it was ended, or that it ended by a signal, in words.

@@ -21,10 +21,10 @@ const FIRST_QUEUED: u32 = 32;
 const CANCEL: u32 = 33;
 /// Most that wait in one domain.
 const MOST_QUEUED: usize = 256;
-/// What nobody can block, ignore or handle.
+/// What cannot be blocked, ignored or handled.
 pub(super) const FIXED: u64 = set_of([libc::SIGKILL, libc::SIGSTOP]);
 
-/// What instructions raise: these come first, whoever sends them.
+/// What instructions raise: these come first, also if a thread sends them.
 const SYNCHRONOUS: u64 =
     set_of([libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS]);
 /// What stops a process on Linux.
@@ -402,7 +402,7 @@ impl Signals {
         }
     }
 
-    /// Whether somebody gets even what would be ignored: with `sigwait`, as it does where it is blocked.
+    /// Whether a thread gets even what would be ignored: with `sigwait`, as it does where it is blocked.
     fn is_wanted(&self, signal: u32) -> bool {
         self.wanted.values().chain(self.masks.values()).any(|set| set & bit(signal) != 0)
     }

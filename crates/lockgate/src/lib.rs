@@ -14,7 +14,7 @@
 //! Folders, in the order of `tests/hygiene/layers.txt`: `symbols/` what debuggers and profilers read; `space/`
 //! address space; `module/` loading; `report/` what is told of faults; `call/` the path of a call, readable in execution order; `binding`
 //! what connects callers to entry points; [`mod@grant`] memory shared with domains; `domain/` domains; [`mod@registry`] entry points by name.
-//! The rules that this crate keeps are R1–R26 of `docs/rules.md`.
+//! The rules that this crate keeps are R1–R29 of `docs/rules.md`.
 
 // They panic where the stream is closed or full (`host/telling.rs`).
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]

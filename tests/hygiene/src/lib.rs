@@ -1,4 +1,4 @@
-//! The order of the tree's crates and modules, and pictures of it. See `tests/`, which hold the tree to its own rules.
+//! The tree's files; the order of its crates and modules, and pictures of it. See `tests/`, which hold the tree to its own rules.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -9,8 +9,42 @@ use std::path::{Path, PathBuf};
 ///
 /// # Panics
 /// If this crate is somewhere else.
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up")
+}
+
+/// The text of a file, by its path in the tree.
+///
+/// # Panics
+/// If it cannot be read.
+pub fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files of a folder of the tree, and of those in it, whose names end in one of `ends`, in order. What was built, and what begins with a dot,
+/// is left out.
+///
+/// # Panics
+/// If a folder cannot be read.
+pub fn files(folder: impl AsRef<Path>, ends: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !name.starts_with('.') && name != "target" && name != "build" {
+                    folders.push(path);
+                }
+            } else if ends.iter().any(|end| name.ends_with(end)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 /// A crate, by its folder in the tree, and its layers: what others rest on comes first.
@@ -21,7 +55,7 @@ pub type Layered = (String, Vec<Vec<String>>);
 /// # Panics
 /// If it cannot be read, or has a line that is no layer.
 pub fn layers() -> Vec<Layered> {
-    let text = fs::read_to_string(root().join("tests/hygiene/layers.txt")).expect("the list");
+    let text = read("tests/hygiene/layers.txt");
     let mut crates: Vec<Layered> = Vec::new();
     for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line.strip_prefix("    ") {
@@ -46,12 +80,24 @@ pub const PICTURES: [&str; 2] = ["ARCHITECTURE.md", "docs/layers.md"];
 /// # Panics
 /// If the folder, or a manifest, cannot be read.
 pub fn dependencies() -> BTreeMap<String, Vec<String>> {
+    listed("dependencies")
+}
+
+/// The same of its tests alone.
+///
+/// # Panics
+/// As [`dependencies`].
+pub fn dependencies_of_tests() -> BTreeMap<String, Vec<String>> {
+    listed("dev-dependencies")
+}
+
+fn listed(section: &str) -> BTreeMap<String, Vec<String>> {
+    let heading = format!("{section}]");
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(root().join("crates")).expect("the crates") {
         let entry = entry.expect("an entry");
         let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml")) else { continue };
-        let section =
-            manifest.split("\n[").find(|part| part.starts_with("dependencies]")).unwrap_or_default();
+        let section = manifest.split("\n[").find(|part| part.starts_with(&heading)).unwrap_or_default();
         let names = section.lines().map(|line| line.split(['.', ' ', '=']).next().unwrap_or_default());
         found.insert(
             entry.file_name().to_string_lossy().into_owned(),

@@ -1,16 +1,11 @@
 //! The page of errors names each one, and no other.
 
-use hygiene::root;
+use hygiene::{files, read, root};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const PAGE: &str = "docs/errors.md";
-
-fn read(path: impl AsRef<Path>) -> String {
-    let path = root().join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
 
 /// The names of the rows below a heading, up to the next heading of its level. `column` is that of the name.
 fn rows(page: &str, heading: &str, column: usize) -> BTreeSet<String> {
@@ -63,17 +58,6 @@ fn errors_of(source: &str) -> Vec<(String, BTreeSet<String>)> {
     found
 }
 
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(root().join(folder)).expect("a folder of sources") {
-        let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => rust_files(&path, found),
-            false if path.extension().is_some_and(|extension| extension == "rs") => found.push(path),
-            false => (),
-        }
-    }
-}
-
 /// What is only here, and what is only there.
 fn difference(section: &str, code: &BTreeSet<String>, page: &BTreeSet<String>) -> Vec<String> {
     let missing = code.difference(page).map(|name| format!("{section}: no row for `{name}`"));
@@ -99,10 +83,8 @@ fn every_error_has_a_row() {
     let (_, body) = fault.split_once("pub enum FaultKind {\n").expect("the kinds");
     wrong.extend(difference("Faults", &variants(body), &rows(&page, "## Faults", 1)));
 
-    let mut files = Vec::new();
-    rust_files(Path::new("crates/lockgate/src"), &mut files);
     let mut types = 0;
-    for file in files {
+    for file in files("crates/lockgate/src", &[".rs"]) {
         for (name, variants) in errors_of(&read(file)) {
             assert!(!variants.is_empty(), "{name} has no variants");
             wrong.extend(difference(&name, &variants, &rows(&page, &format!("### `{name}`"), 0)));

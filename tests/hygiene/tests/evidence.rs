@@ -1,18 +1,10 @@
 //! What the documents about security claim can be looked up: the tests that they name exist, and their tables are whole.
 
+use hygiene::{read, root};
 use std::fs;
-use std::path::Path;
 
 /// Documents whose `paths` are claims, each followed by the names of the tests in that file that are meant.
 const DOCUMENTS: [&str; 3] = ["docs/findings.md", "docs/threat-model.md", "docs/attacks.md"];
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up")
-}
-
-fn read(document: &str) -> String {
-    fs::read_to_string(root().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"))
-}
 
 /// The texts between backquotes of a line, in order.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {

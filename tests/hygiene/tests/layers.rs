@@ -1,21 +1,10 @@
 //! Nothing imports upward: the order of crates, and of the modules in each, is `layers.txt`. It has the order of a module's own files, too, where
 //! it names the module's folder.
 
-use hygiene::{PICTURES, dependencies, layers, root, with_pictures};
+use hygiene::{PICTURES, dependencies, dependencies_of_tests, files, layers, read, root, with_pictures};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder of sources") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
 
 /// What pointers lead to, in structures that assembly passes on: the type of a pointer that lies in a layer above, by file. Only their own
 /// layer follows these pointers. (Without the types they could be taken for each other.)
@@ -132,6 +121,12 @@ fn path_of(source: &Path) -> String {
     ["crate".to_owned()].into_iter().chain(inner).map(|part| part + "::").collect()
 }
 
+/// How a file names modules of the folder that it is listed in: `super::` once for each step up, from its place below that folder.
+fn way_up(below: &Path) -> String {
+    let is_root = below.file_name().is_some_and(|name| name == "mod.rs");
+    "super::".repeat(below.components().count() - usize::from(is_root))
+}
+
 /// By module: the others that it imports, and where.
 fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let roots = ["lib.rs", "main.rs", "mod.rs"];
@@ -140,8 +135,7 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let prefix = path_of(source.strip_prefix(root()).expect("in the tree"));
     let other_names = other_names(&lib);
     let passed_on = passed_on(&lib, &other_names);
-    let mut files = Vec::new();
-    rust_files(source, &mut files);
+    let files = files(source, &[".rs"]);
     let top = |path: &Path| {
         let first = path.strip_prefix(source).expect("below it").components().next().expect("a name");
         first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
@@ -155,9 +149,7 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
         }
         let code = code(path);
         let mut names = first_names(&code, &prefix);
-        if path.parent() == Some(source) {
-            names.extend(first_names(&code, "super::"));
-        }
+        names.extend(first_names(&code, &way_up(path.strip_prefix(source).expect("below it"))));
         let imported = found.entry(own.clone()).or_default();
         for name in names {
             let name = other_names.get(&name).unwrap_or(&name);
@@ -182,6 +174,12 @@ fn names_behind_a_prefix_are_found() {
 fn folders_are_known_by_their_path() {
     assert_eq!(path_of(Path::new("crates/lockgate/src")), "crate::");
     assert_eq!(path_of(Path::new("crates/lockgate/src/call")), "crate::call::");
+    let way_up = |below: &str| way_up(Path::new(below));
+    assert_eq!(
+        ["a.rs", "a/mod.rs", "a/b.rs"].map(way_up),
+        ["super::", "super::", "super::super::"],
+        "two steps from a file in a folder"
+    );
     let found = imports(&sources("crates/lockgate/src/call"));
     assert!(found["gate_asm"].contains_key("service_sys"), "by a path in the code");
     assert!(found["instance"].contains_key("admission_sys"), "by an import");
@@ -233,7 +231,8 @@ fn crates_depend_on_lower_crates_only() {
     let list = layers();
     let place = |name: &str| list.iter().position(|(path, _)| path.rsplit('/').next() == Some(name));
     let mut wrong = Vec::new();
-    for (name, dependencies) in dependencies() {
+    assert!(dependencies_of_tests()["lockgate-cli"].contains(&"lockgate-bench".to_owned()));
+    for (name, dependencies) in dependencies().into_iter().chain(dependencies_of_tests()) {
         let Some(own) = place(&name) else {
             wrong.push(format!("the list does not have the crate {name}"));
             continue;
@@ -251,18 +250,18 @@ fn crates_depend_on_lower_crates_only() {
 #[test]
 fn pictures_show_the_list() {
     for page in PICTURES {
-        let text = fs::read_to_string(root().join(page)).expect("the document");
+        let text = read(page);
         let is_drawn = with_pictures(&text) == text;
         assert!(is_drawn, "{page}: `make layers` draws its pictures as layers.txt is now");
     }
-    let text = fs::read_to_string(root().join("docs/layers.md")).expect("the document");
+    let text = read("docs/layers.md");
     assert!(text.contains("<!-- layers of lockgate -->"), "docs/layers.md has no picture of the runtime");
 }
 
 /// ARCHITECTURE.md is read first: it has one picture, drawn from the list, and says in ten lines what a layer is. The rest has pages of its own.
 #[test]
 fn the_architecture_is_short() {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let text = read("ARCHITECTURE.md");
     assert!(text.contains("<!-- layers of crates -->"), "ARCHITECTURE.md has no picture of the crates");
     assert_eq!(text.matches("```").count(), 2, "ARCHITECTURE.md has one picture: more go to docs/layers.md");
     let layers: Vec<&str> = text.split("\n## ").filter(|section| section.starts_with("Layer ")).collect();

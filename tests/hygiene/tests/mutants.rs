@@ -1,13 +1,10 @@
 //! The lists of mutants (`tests/mutants`) fit the tree: `make mutants` runs them, which takes minutes; this takes none.
 
+use hygiene::{read, root};
 use mutants::Verdict;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up")
-}
 
 #[test]
 fn every_rule_has_a_mutant_or_says_why_not() {
@@ -17,7 +14,7 @@ fn every_rule_has_a_mutant_or_says_why_not() {
         .filter(|entry| !matches!(entry.verdict, Verdict::Redundant(_)))
         .map(|entry| entry.rule.as_str())
         .collect();
-    let text = std::fs::read_to_string(root().join("docs/rules.md")).expect("the rules");
+    let text = read("docs/rules.md");
     let last = |letter: char| {
         let numbers = text.split(letter).skip(1).filter_map(|rest| {
             let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

@@ -1,13 +1,10 @@
 //! What can be published is whole: each crate has its own files, depends on crates that are published as well, and says what it is.
 
+use hygiene::{files, read, root};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
-}
 
 /// The members of the workspace, by name.
 fn members() -> BTreeMap<String, serde_json::Value> {
@@ -30,17 +27,6 @@ fn is_published(package: &serde_json::Value) -> bool {
 
 fn folder(package: &serde_json::Value) -> PathBuf {
     Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder").to_owned()
-}
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
 }
 
 #[test]
@@ -118,9 +104,7 @@ fn published_crates_include_their_own_files_only() {
     let mut seen = 0;
     for (name, package) in members().iter().filter(|(_, package)| is_published(package)) {
         let folder = folder(package).canonicalize().expect("the crate is there");
-        let mut files = Vec::new();
-        sources(&folder.join("src"), &mut files);
-        for path in files {
+        for path in files(folder.join("src"), &[".rs"]) {
             let text = fs::read_to_string(&path).expect("a source");
             // The folder that a program was built in means nothing where it runs; a folder in the package is there when it is built.
             const OWN: &str = "env!(\"CARGO_MANIFEST_DIR\")";
@@ -157,7 +141,7 @@ fn published_crates_include_their_own_files_only() {
 #[test]
 fn versions_agree() {
     let version = members()["lockgate"]["version"].as_str().expect("a version").to_owned();
-    let changes = fs::read_to_string(root().join("debian/changelog")).expect("debian/changelog");
+    let changes = read("debian/changelog");
     assert!(
         changes.starts_with(&format!("lockgate ({version}) ")),
         "debian/changelog is not about {version}"
@@ -167,7 +151,7 @@ fn versions_agree() {
 /// `make lint` leaves their documentation out, and no other's.
 #[test]
 fn the_makefile_lists_what_is_not_published() {
-    let text = fs::read_to_string(root().join("Makefile")).expect("the Makefile").replace("\\\n", " ");
+    let text = read("Makefile").replace("\\\n", " ");
     let list = text.lines().find_map(|line| line.strip_prefix("UNPUBLISHED = ")).expect("the list");
     let expected = members();
     let expected =

@@ -171,7 +171,7 @@ const OPTIONAL: [&str; 11] =
 fn tests_ask_for_programs_that_setup_does_not_install() {
     let is_test = |path: &Path| path.components().any(|part| part.as_os_str() == "tests");
     let (mut wrong, mut count) = (Vec::new(), 0);
-    for path in crate::tree::files(&["rs"]).iter().filter(|path| is_test(path)) {
+    for path in hygiene::files("", &[".rs"]).iter().filter(|path| is_test(path)) {
         let text = std::fs::read_to_string(path).unwrap();
         for line in text.lines().filter(|line| line.trim_start().starts_with("eprintln!(")) {
             if ["left out", "skipped"].iter().any(|word| line.contains(word)) {

@@ -1,13 +1,10 @@
 //! The rules that the tree keeps about itself: each test reads the files of the repository.
 
+use hygiene::{files, read, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
-}
 
 fn metadata() -> serde_json::Value {
     let output = Command::new(env!("CARGO"))
@@ -22,30 +19,6 @@ fn metadata() -> serde_json::Value {
 /// The root file of a target.
 fn source(target: &serde_json::Value) -> PathBuf {
     fs::canonicalize(target["src_path"].as_str().expect("a path")).expect("a file")
-}
-
-/// Files of the repository with one of `extensions`, build products left out.
-pub fn files(extensions: &[&str]) -> Vec<PathBuf> {
-    files_in(&root(), extensions)
-}
-
-fn files_in(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("readable folder") {
-            let path = entry.expect("readable entry").path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if path.is_dir() {
-                if !name.starts_with('.') && name != "target" && name != "build" {
-                    folders.push(path);
-                }
-            } else if path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x)) {
-                found.push(path);
-            }
-        }
-    }
-    found
 }
 
 #[test]
@@ -81,7 +54,7 @@ fn every_dependency_has_a_licence_we_can_ship() {
 
 #[test]
 fn dependencies_come_from_the_registry_and_are_justified() {
-    let justified = fs::read_to_string(root().join("docs/dependencies.md")).expect("docs/dependencies.md");
+    let justified = read("docs/dependencies.md");
     let metadata = metadata();
     for package in metadata["packages"].as_array().expect("packages") {
         let source = package["source"].as_str();
@@ -120,7 +93,7 @@ fn no_dependency_is_left_over() {
         let mut folders = BTreeSet::from([fs::canonicalize(folder).expect("a folder")]);
         let targets = package["targets"].as_array().expect("targets").iter();
         folders.extend(targets.map(|target| source(target).parent().expect("a folder").to_owned()));
-        let files = folders.iter().flat_map(|folder| files_in(folder, &["rs"]));
+        let files = folders.iter().flat_map(|folder| files(folder, &[".rs"]));
         let sources: String = files.filter_map(|path| fs::read_to_string(path).ok()).collect();
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let name = dependency["name"].as_str().unwrap_or_default();
@@ -135,14 +108,14 @@ fn no_dependency_is_left_over() {
             used.insert(name.to_owned());
         }
     }
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");
+    let manifest = read("Cargo.toml");
     let entries = manifest.split("[workspace.dependencies]").nth(1).expect("dependencies");
     for line in entries.lines().skip(1).take_while(|line| !line.starts_with('[')) {
         if let Some((name, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
             assert!(used.contains(name.trim()), "Cargo.toml: no member uses {}", name.trim());
         }
     }
-    let justified = fs::read_to_string(root().join("docs/dependencies.md")).expect("docs/dependencies.md");
+    let justified = read("docs/dependencies.md");
     for row in justified.lines().filter(|line| line.starts_with("| `")) {
         let names = row.split('|').nth(1).expect("a cell");
         for name in names.split(',').map(|name| name.trim().trim_matches('`')) {
@@ -167,7 +140,7 @@ fn crates_and_features(packages: &[&str]) -> BTreeSet<String> {
 #[test]
 fn the_python_package_shares_what_tests_have_compiled() {
     // As pip has it for the newest interpreters; for older ones, nothing is compiled in tests.
-    let manifest = fs::read_to_string(root().join("pyproject.toml")).expect("pyproject.toml");
+    let manifest = read("pyproject.toml");
     let how = "no-default-features = true\n\
                features = [{ feature = \"pyo3/abi3-py311\", python-version = \">=3.11\" }]\n";
     assert!(manifest.contains(how), "pyproject.toml builds the package in another way");
@@ -277,7 +250,7 @@ fn every_source_file_belongs_to_a_target() {
         manifest.is_some_and(|manifest| members.contains(&manifest))
     };
     let orphans: Vec<PathBuf> =
-        files(&["rs"]).into_iter().filter(|path| !reached.contains(path) && is_member(path)).collect();
+        files("", &[".rs"]).into_iter().filter(|path| !reached.contains(path) && is_member(path)).collect();
     assert!(orphans.is_empty(), "no target compiles {orphans:#?}");
     assert!(reached.len() > 100, "only {} files were found", reached.len());
 }
@@ -327,7 +300,7 @@ fn normal(path: &Path) -> PathBuf {
 fn unsafe_code_lives_in_named_files() {
     let here = file!();
     let mut offenders = BTreeSet::new();
-    for path in files(&["rs"]) {
+    for path in files("", &[".rs"]) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // Where the compiler forbids it, it is text: of generated code.
         let forbids = |folder: &Path| {
@@ -422,7 +395,7 @@ fn the_runtime_reads_windows_in_named_places() {
             let code: Vec<_> = text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect();
             words.iter().any(|word| code.iter().any(|line| line.contains(word)))
         };
-        let all = files_in(&own, &["rs"]).into_iter().filter(names);
+        let all = files(&own, &[".rs"]).into_iter().filter(names);
         let mut all: Vec<String> =
             all.map(|path| path.strip_prefix(&own).expect("inside").display().to_string()).collect();
         all.sort();
@@ -458,7 +431,7 @@ fn clients_read_windows_in_one_file() {
     let mut casts = Vec::new();
     let mut wrong = Vec::new();
     let mut places = 0;
-    let mut all = files_in(&root().join("crates/lockgate-stubs/runtime"), &["h"]);
+    let mut all = files("crates/lockgate-stubs/runtime", &[".h"]);
     all.sort();
     for path in all {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -539,7 +512,7 @@ fn without_comments(text: &str) -> String {
 #[test]
 fn times_that_others_choose_are_added_with_care() {
     let mut offenders = BTreeSet::new();
-    for path in files_in(&root().join("crates"), &["rs"]) {
+    for path in files("crates", &[".rs"]) {
         if !path.components().any(|part| part.as_os_str() == "src") {
             continue;
         }
@@ -571,7 +544,7 @@ fn the_verifier_can_be_read_in_one_sitting() {
     const MOST: usize = 2_800;
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
     let is_source = |path: &&PathBuf| !path.ends_with("decode/tests.rs");
-    let code: usize = files_in(&root().join("crates/lockgate-verify/src"), &["rs"])
+    let code: usize = files("crates/lockgate-verify/src", &[".rs"])
         .iter()
         .filter(is_source)
         .map(|path| {
@@ -586,7 +559,7 @@ fn the_verifier_can_be_read_in_one_sitting() {
 fn links_between_documents_lead_somewhere() {
     let mut wrong = Vec::new();
     let mut anchors = 0;
-    for path in files(&["md"]) {
+    for path in files("", &[".md"]) {
         let text = fs::read_to_string(&path).expect("readable document");
         for (at, _) in text.match_indices("](") {
             let target = text[at + 2..].split(')').next().unwrap_or_default();
@@ -635,10 +608,10 @@ fn documents_name_files_that_exist() {
     let stands_for_any = |text: &str| ["NAME", "AREA"].iter().any(|any| text.contains(any));
     let crates = fs::read_dir(root().join("crates")).expect("the crates");
     let mut places: Vec<PathBuf> = crates.map(|entry| entry.expect("a crate").path()).collect();
-    places.push(root());
-    let sources = files(&["rs"]);
+    places.push(root().to_owned());
+    let sources = files("", &[".rs"]);
     let (mut wrong, mut count) = (Vec::new(), 0);
-    for page in files(&["md"]) {
+    for page in files("", &[".md"]) {
         let name = page.strip_prefix(root()).expect("in the tree");
         if HISTORY.iter().any(|history| name.starts_with(history)) {
             continue;
@@ -672,7 +645,6 @@ fn documents_name_files_that_exist() {
 /// (Unit tests, of a library or of programs, may stand among them.)
 #[test]
 fn the_page_of_tests_lists_every_test_program() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).expect("readable file");
     let list = read("tests/lanes/slow.txt");
     let slow: BTreeSet<(&str, &str)> = list
         .lines()
@@ -744,7 +716,7 @@ fn modules(file: &Path) -> Vec<(String, String)> {
     let module = |name: &str| {
         let own = read(&folder.join(name).with_extension("rs"));
         let parts = folder.join(name);
-        let parts = if parts.is_dir() { files_in(&parts, &["rs"]) } else { Vec::new() };
+        let parts = if parts.is_dir() { files(&parts, &[".rs"]) } else { Vec::new() };
         let all = parts.iter().map(|part| read(part));
         (name.to_owned(), all.fold(own, |all, part| all + &part))
     };
@@ -795,7 +767,7 @@ fn what_is_not_tested_has_no_tests() {
         // (Modules belong to the library, or to the only program.)
         let roots = others.iter().map(|target| Path::new(target["src_path"].as_str().expect("a path")));
         let files: Vec<PathBuf> = match tested[..] {
-            [] => roots.flat_map(|root| files_in(root.parent().expect("a folder"), &["rs"])).collect(),
+            [] => roots.flat_map(|root| files(root.parent().expect("a folder"), &[".rs"])).collect(),
             _ => roots.map(Path::to_owned).collect(),
         };
         for file in files {
@@ -816,8 +788,8 @@ fn slug(heading: &str) -> String {
 /// `make docs` shows each page: decisions are listed by themselves, and docs/README.md says what is where.
 #[test]
 fn every_page_is_in_the_site() {
-    let summary = fs::read_to_string(root().join("site/SUMMARY.md")).expect("site/SUMMARY.md");
-    let pages = files_in(&root().join("docs"), &["md"]);
+    let summary = read("site/SUMMARY.md");
+    let pages = files("docs", &[".md"]);
     assert!(pages.len() > 30, "only {} pages", pages.len());
     for path in &pages {
         let path = path.strip_prefix(root()).expect("inside the tree").display().to_string();
@@ -829,8 +801,8 @@ fn every_page_is_in_the_site() {
 
 #[test]
 fn every_target_names_a_metric_that_the_benchmarks_know() {
-    let text = fs::read_to_string(root().join("SPECIFICATION.md")).expect("SPECIFICATION.md");
-    let sources: String = files(&["rs"]).iter().filter_map(|p| fs::read_to_string(p).ok()).collect();
+    let text = read("SPECIFICATION.md");
+    let sources: String = files("", &[".rs"]).iter().filter_map(|p| fs::read_to_string(p).ok()).collect();
     let mut targets = 0;
     for line in text.lines().filter(|l| l.starts_with("| `")) {
         let metric = line.split('`').nth(1).unwrap_or_default();

@@ -39,7 +39,7 @@ const ROUND_TRIPS: u64 = 20;
 /// Restarts of a full run.
 const RESTARTS: usize = 50;
 /// How long programs have to begin.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 type Number = extern "C" fn(i64) -> i64;
 
@@ -123,9 +123,9 @@ fn while_they_run(
     registry: &Registry,
 ) -> anyhow::Result<(Vec<Metric>, Vec<String>)> {
     let bind = |name: String, policy| -> anyhow::Result<Function<Number>> {
-        let request = Request::newest(name).rebind(Rebind::Yes).wait(PATIENCE).policy(policy);
+        let request = Request::newest(name).rebind(Rebind::Yes).wait(TIMEOUT).policy(policy);
         let function = registry.bind::<Number>(&Principal::process(), &request)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while let Err(error) = function.call(0) {
             anyhow::ensure!(Instant::now() < until, "{error}");
             std::thread::yield_now();

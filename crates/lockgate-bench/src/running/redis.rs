@@ -3,7 +3,7 @@
 //! also called, and `looked_up` the value alone, without a command around it. `programs.redis.<command>.ratio` is how many times as long as a call a round trip to the ordinary one takes on the same CPU,
 //! round by round. `make redis` builds both.
 
-use super::{PATIENCE, left, ratio};
+use super::{TIMEOUT, left, ratio};
 use crate::interleave::{Side, interleave};
 use crate::preset::STRICTEST;
 use crate::{Metric, Options, Pinned};
@@ -66,7 +66,7 @@ fn arguments(socket: &Path) -> [String; 10] {
 
 /// Connects, once the server listens.
 fn connect(socket: &Path) -> anyhow::Result<UnixStream> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         match UnixStream::connect(socket) {
             Ok(stream) => return Ok(stream),
@@ -99,7 +99,7 @@ pub fn measure(options: &Options, folder: &Path, pinned: &Pinned) -> anyhow::Res
             .arguments(arguments)
             .max_guest_threads(8)
             .descriptor_limit(20_000)
-            .serialize(PATIENCE),
+            .serialize(TIMEOUT),
     )?;
     let (domain, signals) = (program.domain(), program.signals());
     std::thread::scope(|scope| {

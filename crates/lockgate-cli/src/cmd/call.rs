@@ -37,13 +37,31 @@ pub struct Args {
     #[arg(long)]
     streams: bool,
     /// Call a function that a `lockgate up --share NAME` of this user shares, in place of one of a module: PROGRAM.EXPORT stands for the module's name.
-    /// Of the options, only the time limit counts
-    #[arg(long, value_name = "NAME")]
+    /// Of the other options it takes --time-limit only: the function's domain has been made by `lockgate up`
+    #[arg(long, value_name = "NAME", conflicts_with_all = OF_OWN_DOMAINS)]
     at: Option<PathBuf>,
     /// The module, then a C prototype of the function, or its name if the module has noted its signature, then its arguments
     #[arg(required = true, num_args = 2.., trailing_var_arg = true, value_names = ["MODULE", "PROTOTYPE"])]
     command: Vec<String>,
 }
+
+/// Options about a domain that the command makes itself, by field: they would do nothing for a function of another process.
+const OF_OWN_DOMAINS: [&str; 14] = [
+    "directories",
+    "listen",
+    "connect",
+    "environment",
+    "current",
+    "umask",
+    "cpu_limit",
+    "memory_limit",
+    "stack_size",
+    "threads",
+    "descriptors",
+    "mappings",
+    "form",
+    "streams",
+];
 
 /// Longest text that a `char *` result is printed as, bytes.
 const LONGEST_TEXT: usize = 1 << 20;

@@ -4,6 +4,7 @@ use super::output;
 use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault};
+use lockgate_abi::window;
 use lockgate_kernel::Identity;
 use lockgate_outside::{printable, printable_bytes};
 use std::collections::{BTreeSet, HashSet};
@@ -14,13 +15,15 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What a program may have, and has if nothing is said, for `lockgate up` as well.
+/// What a program may have, for `lockgate up` as well.
 pub const THREADS: RangeInclusive<u32> = 0..=DomainOptions::MOST_GUEST_THREADS;
 pub const DESCRIPTORS: RangeInclusive<u32> = 1..=DomainOptions::MOST_DESCRIPTORS;
 pub const MAPPINGS: RangeInclusive<u32> = 1..=DomainOptions::MOST_MAPPINGS;
-pub const MEMORY: &str = "1G";
-pub const STACK: &str = "8M";
-pub const MASK: &str = "022";
+
+/// What it has if its user says nothing: more than a domain of a library, whose host knows how much it needs.
+pub const MEMORY: Bytes = Bytes(1 << 30);
+pub const STACK: Bytes = Bytes(8 << 20);
+pub const MASK: Mask = Mask(DomainOptions::UMASK);
 
 /// For clap.
 const fn range(of: &RangeInclusive<u32>) -> RangeInclusive<i64> {
@@ -47,32 +50,73 @@ pub struct Limits {
     /// Start in this directory of the domain (default: the first granted one; where a relative DIR is granted, the directory of the caller)
     #[arg(long = "cwd", value_name = "GUEST")]
     current: Option<String>,
-    /// File mode creation mask, octal, with which the program begins: 027. That of lockgate itself holds, too
-    #[arg(long, value_name = "MODE", value_parser = mask, default_value = MASK)]
-    umask: u32,
-    /// Stop the program or call after this wall-clock time: 500ms, 2s, 1m
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    time_limit: Option<Duration>,
-    /// Stop the domain when its threads together have used this much CPU time, measured every few milliseconds: 500ms, 2s, 1m
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    cpu_limit: Option<Duration>,
-    /// Limit the domain's memory: 64M, 2G
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = MEMORY)]
-    memory_limit: u64,
-    /// Stack of each thread
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = STACK)]
-    stack_size: u64,
-    /// Threads that the program may start (pthread_create), at most 62
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(range(&THREADS)))]
+    #[command(flatten)]
+    settings: Settings,
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(range(&THREADS)),
+        help = format!("Threads that the program may start (pthread_create), at most {}", THREADS.end()))]
     threads: u32,
-    /// Descriptors that the program may have open at once, at most 65536
-    #[arg(long, value_name = "N", default_value_t = DomainOptions::DESCRIPTORS, value_parser = clap::value_parser!(u32).range(range(&DESCRIPTORS)))]
+    #[arg(long, value_name = "N", default_value_t = DomainOptions::DESCRIPTORS, value_parser = clap::value_parser!(u32).range(range(&DESCRIPTORS)),
+        help = format!("Descriptors that the program may have open at once, at most {}", DESCRIPTORS.end()))]
     descriptors: u32,
-    /// Separate mappings of memory that the program may have at once (mmap, mprotect), at most 16384
-    #[arg(long, value_name = "N", default_value_t = DomainOptions::MAPPINGS, value_parser = clap::value_parser!(u32).range(range(&MAPPINGS)))]
+    #[arg(long, value_name = "N", default_value_t = DomainOptions::MAPPINGS, value_parser = clap::value_parser!(u32).range(range(&MAPPINGS)),
+        help = format!("Separate mappings of memory that the program may have at once (mmap, mprotect), at most {}", MAPPINGS.end()))]
     mappings: u32,
     #[command(flatten)]
     report: Report,
+}
+
+/// What a program, or the domain of a call, begins with and may use: options here, keys in the file of `lockgate up`. (The threads, descriptors and mappings
+/// of its programs count against the process's: `lockgate_programs` sets these.)
+#[derive(clap::Args)]
+pub struct Settings {
+    /// File mode creation mask, octal, with which the program begins: 027. That of lockgate itself holds, too
+    #[arg(long, value_name = "MODE", value_parser = mask, default_value_t = MASK)]
+    pub umask: Mask,
+    /// Stop the program or call after this wall-clock time: 500ms, 2s, 1m
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub time_limit: Option<Duration>,
+    /// Stop the domain when its threads together have used this much CPU time, measured every few milliseconds: 500ms, 2s, 1m
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub cpu_limit: Option<Duration>,
+    /// Limit the domain's memory: 64M, 2G
+    #[arg(long, value_name = "SIZE", value_parser = memory, default_value_t = MEMORY)]
+    pub memory_limit: Bytes,
+    /// Stack of each thread
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = STACK)]
+    pub stack_size: Bytes,
+}
+
+impl Settings {
+    /// Options with these, and nothing else.
+    pub fn options(&self) -> DomainOptions {
+        let options = DomainOptions::new().memory_limit(self.memory_limit.0).stack_size(self.stack_size.0);
+        let options = options.umask(self.umask.0);
+        let options = self.time_limit.into_iter().fold(options, DomainOptions::time_limit);
+        self.cpu_limit.into_iter().fold(options, DomainOptions::cpu_limit)
+    }
+}
+
+/// A number of bytes, shown as users write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bytes(u64);
+
+impl std::fmt::Display for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+        let (unit, name) =
+            units.into_iter().find(|(unit, _)| self.0.is_multiple_of(*unit)).unwrap_or((1, ""));
+        write!(f, "{}{name}", self.0 / unit)
+    }
+}
+
+/// A file mode creation mask, shown in octal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mask(u32);
+
+impl std::fmt::Display for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:03o}", self.0)
+    }
 }
 
 /// How faults are reported.
@@ -295,22 +339,14 @@ impl Limits {
         Ok(grants)
     }
 
-    /// Options with these limits and environment, and with `grants`.
     pub fn time_limit(&self) -> Option<Duration> {
-        self.time_limit
+        self.settings.time_limit
     }
 
+    /// Options with these limits and environment, and with `grants`.
     pub fn options(&self, grants: Grants) -> anyhow::Result<DomainOptions> {
-        let mut options =
-            DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
-        options = options.max_guest_threads(self.threads).descriptor_limit(self.descriptors);
-        options = options.mapping_limit(self.mappings).umask(self.umask);
-        if let Some(limit) = self.time_limit {
-            options = options.time_limit(limit);
-        }
-        if let Some(limit) = self.cpu_limit {
-            options = options.cpu_limit(limit);
-        }
+        let mut options = self.settings.options().grants(grants).max_guest_threads(self.threads);
+        options = options.descriptor_limit(self.descriptors).mapping_limit(self.mappings);
         let mut names = BTreeSet::new();
         for given in &self.environment {
             let (name, value) = variable(given).context("--env")?;
@@ -445,8 +481,17 @@ pub fn any_time(text: &str) -> anyhow::Result<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1e3).context("too long")
 }
 
+/// A number of bytes that a domain can have.
+pub fn memory(text: &str) -> anyhow::Result<Bytes> {
+    let size = size(text)?;
+    if size.0 > window::SIZE {
+        bail!("a domain has at most {}, about 2G of it for its heap", Bytes(window::SIZE));
+    }
+    Ok(size)
+}
+
 /// A number of bytes.
-pub fn size(text: &str) -> anyhow::Result<u64> {
+pub fn size(text: &str) -> anyhow::Result<Bytes> {
     let (number, unit) = number_and_unit(text)?;
     let unit = match unit {
         "" => 1,
@@ -455,14 +500,15 @@ pub fn size(text: &str) -> anyhow::Result<u64> {
         "G" | "GiB" => 1 << 30,
         _ => bail!("unknown unit {unit:?}: use K, M or G"),
     };
-    Ok((number * f64::from(unit)) as u64)
+    Ok(Bytes((number * f64::from(unit)) as u64))
 }
 
 /// A file mode creation mask: octal, as in a shell.
-pub fn mask(text: &str) -> anyhow::Result<u32> {
+pub fn mask(text: &str) -> anyhow::Result<Mask> {
     let is_octal = !text.is_empty() && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
     let mask = is_octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
     mask.filter(|mask| *mask <= DomainOptions::MOST_UMASK)
+        .map(Mask)
         .with_context(|| format!("it must be an octal number between 0 and {:o}", DomainOptions::MOST_UMASK))
 }
 

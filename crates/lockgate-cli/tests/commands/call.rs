@@ -125,3 +125,45 @@ fn options_behind_the_prototype_are_arguments() {
     lockgate(&["call", "--streams", library(), "say", "--dir=/x=/etc"]).gives(0, "--dir=/x=/etc\n");
     lockgate(&["call", library()]).fails(2, &["<PROTOTYPE>"]);
 }
+
+/// An option about the domain that the command makes would do nothing for a domain of another process: it is refused, not ignored.
+#[test]
+fn options_that_another_process_cannot_honour_are_refused() {
+    let help = lockgate(&["call", "--help"]).out;
+    let options = help.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let line =
+            line.strip_prefix('-').and_then(|rest| rest.split_once(", ")).map_or(line, |(_, long)| long);
+        let (name, rest) = line.strip_prefix("--")?.split_once(' ').unwrap_or((&line[2..], ""));
+        Some((name, rest.trim_start()))
+    });
+    let options: Vec<_> = options.collect();
+    assert!(options.len() > 14, "{options:?}");
+    for (name, rest) in options {
+        let is_honoured = ["at", "time-limit", "help", "version"].contains(&name);
+        let value = match rest.split('>').next().unwrap_or_default().trim_start_matches('<') {
+            _ if !rest.starts_with('<') => None,
+            "[GUEST=]DIR[:ro|:special]" => Some("/d=/usr"),
+            "ADDRESS" => Some("127.0.0.1:1"),
+            "NAME[=VALUE]" => Some("A=1"),
+            "GUEST" => Some("/d"),
+            "MODE" => Some("022"),
+            "TIME" => Some("2s"),
+            "SIZE" => Some("8M"),
+            "N" => Some("1"),
+            "FORM" => Some("line"),
+            _ if is_honoured => None,
+            other => panic!("--{name}: give {other} a value here"),
+        };
+        if is_honoured {
+            continue;
+        }
+        let option = format!("--{name}");
+        let at = ["call", "--at", "/nowhere/shop.share", &option];
+        let call = ["store.take", "long take(long)", "1"];
+        let given: Vec<&str> = at.into_iter().chain(value).chain(call).collect();
+        lockgate(&given).fails(2, &["--at <NAME>", "cannot be used with", &option]);
+    }
+    let limited = ["call", "--at", "/nowhere/shop.share", "--time-limit", "2s", "a.b", "long b(long)", "1"];
+    lockgate(&limited).fails(2, &["cannot connect to /nowhere/shop.share"]);
+}

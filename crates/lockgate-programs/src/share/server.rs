@@ -180,7 +180,7 @@ fn named(name: &str) -> Builder {
     Builder::new().name(name.to_owned())
 }
 
-/// A socket that listens at `path`; `None` if a process does already.
+/// A socket that listens on `path`; `None` if a process does already.
 fn listener(path: &Path) -> io::Result<Option<OwnedFd>> {
     let _held = lock(path)?;
     match connect_by(SocketType::SEQPACKET, path) {
@@ -321,7 +321,7 @@ impl Client {
         }
     }
 
-    /// Answers once; `None`: there is nobody any more, or nobody who keeps to the protocol.
+    /// Answers once; `None`: the client has gone, or does not keep to the protocol.
     fn one(self: &Arc<Client>, threads: &mut Vec<Caller>) -> Option<()> {
         let mut message = [0; MESSAGE];
         // (What is longer, or nothing, is no JSON.)

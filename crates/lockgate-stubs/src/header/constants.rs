@@ -53,7 +53,7 @@ pub fn of_macros(
             _ => None,
         };
     let sizes: HashMap<String, i128> = variables.iter().filter_map(size).collect();
-    // A literal with a zero in it is text to nobody, and what libclang gives of it ends there.
+    // A literal with a zero in it is no text to C, and what libclang gives of it ends there.
     let whole = |(name, value): &(String, Value)| match value {
         Value::Text(text) => {
             sizes.get(name).is_none_or(|size| *size == text.as_bytes_with_nul().len() as i128)

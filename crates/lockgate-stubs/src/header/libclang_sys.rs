@@ -12,7 +12,7 @@ pub fn load() -> Result<(), String> {
     if is_loaded() { Ok(()) } else { clang_sys::load() }
 }
 
-/// Where libclang is that [`load`] loads: what LIBCLANG_PATH may say, so that nobody searches again.
+/// Where libclang is that [`load`] loads: what LIBCLANG_PATH may say, so that it is not searched for again.
 ///
 /// # Errors
 /// As [`load`].

@@ -75,7 +75,7 @@ fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
     path.canonicalize().map_err(|error| ReadError::Io { path: path.to_owned(), error })
 }
 
-/// Where a file is, if it is one that a source can include: the compiler would wait for whoever writes to a FIFO.
+/// Where a file is, if it is one that a source can include: the compiler would wait for a writer of a FIFO.
 fn file(path: &Path) -> Result<PathBuf, ReadError> {
     let io = |error| ReadError::Io { path: path.to_owned(), error };
     lockgate_outside::examine(path).map_err(io)?;
@@ -130,7 +130,7 @@ pub enum ReadError {
         /// What is wrong.
         error: Box<crate::annotation::NoteError>,
     },
-    /// Nobody writes such a header.
+    /// No real header is like this.
     #[error(
         "it has more than a million types: those of functions that take functions, which take functions, are too many"
     )]

@@ -264,7 +264,7 @@ pub struct Parameter {
 pub enum Extent {
     /// So many elements.
     Of(u64),
-    /// As many as an expression says, or nobody (`int x[n]`, `int x[]`).
+    /// As many as an expression says, or as nothing says (`int x[n]`, `int x[]`).
     Open,
 }
 

@@ -30,7 +30,7 @@ impl Promises {
         }
     }
 
-    /// Whoever promised something before, it stays so.
+    /// A promise that was made before stays.
     pub fn add_to(self, prototype: &mut Prototype) {
         prototype.noreturn |= self.noreturn;
         prototype.never_null |= self.never_null;

@@ -234,7 +234,7 @@ impl Reader {
     fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
         self.is_known(cursor, "function")?;
         let name = cursor.name();
-        // Who names a function means that one, not what an `asm` label of somebody's header makes of the name.
+        // The name of a function means that function, not what an `asm` label of some header makes of the name.
         if matches!(self.selection, Selection::Names(_)) && cursor.symbol() != name {
             let what = format!("{name} is called {} in objects: give it one name", cursor.symbol());
             return Err(ReadError::Stray { place: place(cursor), what });

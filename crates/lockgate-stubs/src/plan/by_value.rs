@@ -39,7 +39,7 @@ fn field(kind: &CType, plan: &Plan) -> String {
 }
 
 impl Planner<'_> {
-    /// Whoever reads the prototype of `name` hears of the types that the compiler has. (A client that cannot read one cannot start.)
+    /// A reader of the prototype of `name` hears of the types that the compiler has. (A client that cannot read one cannot start.)
     pub(super) fn is_said_by_its_prototype(&self, name: &str, of: &Prototype) -> Result<(), No> {
         let kinds = || of.parameters.iter().map(|parameter| &parameter.kind).chain([&of.result]);
         kinds().try_for_each(|kind| is_structure(self.header, kind))?;

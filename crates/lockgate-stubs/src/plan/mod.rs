@@ -126,7 +126,7 @@ pub struct FunctionPlan {
     pub shown: Option<String>,
     /// Isolation asked for: an expression of lockgate.h's policies.
     pub policy: Option<String>,
-    /// The handle that it gives stays the library's: nobody has to release it.
+    /// The handle that it gives stays the library's: the program need not release it.
     pub borrowed: bool,
     /// What the header says of it.
     pub comment: Option<String>,
@@ -570,7 +570,7 @@ impl Facts {
         }
         let called = plan.callbacks.values().chain(&plan.gates);
         called.flat_map(|callback| &callback.parameters).for_each(|outcome| facts.outcome(plan, outcome));
-        // (Sizes in structures ask nobody.)
+        // (Sizes in structures call no function.)
         let ending = fields().filter_map(|field| ends(&field.outcome));
         facts.ends.extend(ending.map(str::to_owned));
         facts
@@ -838,7 +838,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     planner.functions_come_back_alone();
     planner.who_gave_fields();
     planner.gates_are_given_no_data();
-    // (The program is compiled with its own headers, which nobody changes.)
+    // (The program is compiled with its own headers, which stay as they are.)
     let never_null = |f: &&Function| {
         // (Behind its casts, and what `NULL` stands for has some.)
         let bare = |error: &String| {

@@ -291,7 +291,7 @@ fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> 
 /// Fields that a structure may have each of which is looked at: with every level of structures in structures there may be twice as many.
 const MOST_BOOLS: usize = 4096;
 
-/// Adds the paths of all `bool`s in `key`. In a union nobody knows which bytes are one.
+/// Adds the paths of all `bool`s in `key`. In a union it is not known which bytes are one.
 fn bools(
     header: &Header,
     key: &str,

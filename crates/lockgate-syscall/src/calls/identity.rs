@@ -4,7 +4,7 @@ use crate::outcome::Reply;
 
 /// Number of its parent.
 const PARENT: u64 = 1;
-/// Its user and group, also the owner of every file that it sees: nobody's. No user of the host is meant.
+/// Its user and group, also the owner of every file that it sees. It stands for no user of the host.
 pub(super) const USER: u32 = 65534;
 
 /// `getpid()`: the host's, by which the process that started a program knows it.

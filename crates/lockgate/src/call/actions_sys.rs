@@ -1,7 +1,7 @@
 //! What a process has asked the kernel to do about signals, in a form that handlers may hold: each action is kept once, for good.
 //!
 //! `sigaction` and its like may be called in a handler, which has interrupted whatever it has: this very search, or `malloc`. So nothing here
-//! waits for anybody, and memory comes from the kernel.
+//! waits, and memory comes from the kernel.
 use super::kernel_signals_sys::Action;
 use super::mapping_sys::Mapping;
 use lockgate_abi::PAGE;
@@ -31,7 +31,7 @@ pub(super) fn kept(action: Action) -> Result<&'static Action, Errno> {
             // SAFETY: complete before it was published, and there for good.
             let kept: &'static Kept = unsafe { &*at };
             if kept.action == action {
-                return Ok(&kept.action); // (A place of our own is lost: somebody else has brought the same, just now.)
+                return Ok(&kept.action); // (A place of our own is lost: another thread has brought the same, just now.)
             }
             at = kept.before;
         }
@@ -40,7 +40,7 @@ pub(super) fn kept(action: Action) -> Result<&'static Action, Errno> {
             Some(new) => new,
             None => *own.insert(place()?),
         };
-        // SAFETY: a place that nobody else has.
+        // SAFETY: a place that no other thread has.
         unsafe { new.write(Kept { action, before: last }) };
         if LAST.compare_exchange(last, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             // SAFETY: as above.
@@ -52,7 +52,7 @@ pub(super) fn kept(action: Action) -> Result<&'static Action, Errno> {
 /// Places on a page, behind the number of those that are taken.
 const PLACES: usize = PAGE as usize / size_of::<Kept>() - 1;
 
-/// A place that nobody else has.
+/// A place that no other thread has.
 fn place() -> Result<*mut Kept, Errno> {
     static PAGES: AtomicPtr<AtomicUsize> = AtomicPtr::new(ptr::null_mut());
     loop {
@@ -76,7 +76,7 @@ mod tests {
     use crate::call::kernel_signals_sys::Action;
     use std::ptr;
 
-    /// Whoever asks for the same action, on whatever thread, has the same copy of it; there are more than a page has.
+    /// All that ask for the same action, on whatever thread, have the same copy of it; there are more than a page has.
     #[test]
     fn an_action_is_kept_once() {
         fn asked(mask: u64) -> usize {

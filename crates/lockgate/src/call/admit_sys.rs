@@ -2,12 +2,12 @@
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::instance::Instance;
 use super::layout::{BindingHeader, GateRecord, IDLE};
-use super::living_sys::living;
+use super::retired_sys::living;
 use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::KeptErrno;
 use super::{
-    alternate_sys, attachment_sys, exclusive_sys, left_sys, mask_sys, must_end_sys, outcome_sys, repair_sys,
-    tsan_sys,
+    alternate_sys, attachment_sys, exclusive_sys, mask_sys, must_end_sys, out_of_turn_sys, outcome_sys,
+    repair_sys, tsan_sys,
 };
 use crate::error::CallError;
 use crate::host::{self, frame_address};
@@ -53,7 +53,7 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
     };
     // SAFETY: the crossing's own record and frame; as above.
     unsafe {
-        let answer = left_sys::under(gate, own, admit);
+        let answer = out_of_turn_sys::under(gate, own, admit);
         if answer != GOES_ON {
             give_back(&*binding);
         }
@@ -127,7 +127,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;
     thread_sys::may_nest(state, rsp)?;
-    // A thread that the module has started itself has nobody to tell that its turn did not come: it waits for it, as on any machine.
+    // A thread that the module has started itself has no caller to tell that its turn did not come: it waits for it, as on any machine.
     let patient = !nested && thread_sys::is_modules_thread();
     take_place(state, binding, patient)?;
     state.enter_once();

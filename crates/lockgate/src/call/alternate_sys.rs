@@ -1,7 +1,7 @@
 //! A thread's alternate signal stack (rule R12): the library's, as large as the host's own, if the thread had one.
 //!
 //! The kernel keeps in each signal's frame which alternate stack the thread has, and gives it that one again when the handler returns: what
-//! was set in a handler, or by whoever its handler has switched to, is undone then. So a stack that was set while such a frame may be there
+//! was set in a handler, or by code that its handler has switched to, is undone then. So a stack that was set while such a frame may be there
 //! ([`signal_frames_sys`](super::signal_frames_sys)) is not known to *stay*, and the thread's next call looks again.
 use super::kernel_signals_sys::kernel_sigaltstack;
 use super::mapping_sys::Mapping;

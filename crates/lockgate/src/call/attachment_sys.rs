@@ -324,10 +324,10 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
     let block = state.block;
     let records = state.records.start();
     if parent.is_some() {
-        // Nobody watches the time of what the parent called.
+        // The watcher does not watch the time of what the parent called.
         state.records().for_each(|record| lift_limit(record.cast_mut()));
     }
-    // SAFETY: our own thread's block, which nobody else writes; records start as zeros, that is IDLE.
+    // SAFETY: our own thread's block, which no other thread writes; records start as zeros, that is IDLE.
     unsafe {
         if parent.is_none() {
             (*block).top = records.cast();

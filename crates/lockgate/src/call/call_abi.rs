@@ -338,9 +338,9 @@ pub(crate) struct CallAbi {
     pub depth: bool,
     /// The domain takes one caller at a time.
     pub exclusive: bool,
-    /// Nobody knows the signature: every register that may carry an argument or a result does.
+    /// The signature is not known: every register that may carry an argument or a result does.
     pub generic: bool,
-    /// Somebody is told at once when a call does not return: [`BindingHeader::reporter`](super::layout::BindingHeader).
+    /// A reporter is told at once when a call does not return: [`BindingHeader::reporter`](super::layout::BindingHeader).
     pub reports: bool,
 }
 
@@ -397,7 +397,7 @@ impl CallAbi {
         }
     }
 
-    /// For a function whose signature nobody knows.
+    /// For a function whose signature is not known.
     pub fn without_signature(self) -> CallAbi {
         let (mut arguments, mut results) = (Values::default(), Values::default());
         arguments.integers = [Fill::Low64; 6];

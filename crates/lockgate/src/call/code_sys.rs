@@ -59,13 +59,13 @@ impl Code {
 
     /// The code.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: readable, `length` bytes, written only before anybody has the value and after its drop.
+        // SAFETY: readable, `length` bytes, written only before any code has the value and after its drop.
         unsafe { std::slice::from_raw_parts(self.place.run as *const u8, self.length) }
     }
 
     fn write(&self, bytes: &[u8]) {
         assert_eq!(bytes.len(), self.length);
-        // SAFETY: the place is ours, writable, of this length; nobody runs it.
+        // SAFETY: the place is ours, writable, of this length; no thread runs it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.place.write as *mut u8, self.length) };
     }
 }
@@ -139,7 +139,7 @@ static CHUNKS: [AtomicUsize; 1 << 12] = [const { AtomicUsize::new(0) }; 1 << 12]
 /// Where each of them is written, which no fault handler asks for.
 static WRITABLE: [AtomicUsize; CHUNKS.len()] = [const { AtomicUsize::new(0) }; CHUNKS.len()];
 
-/// True if some of `range` is code made here, or where it is written: whoever got at that would be the host.
+/// True if some of `range` is code made here, or where it is written: an attacker who could write there would be the host.
 pub(crate) fn is_code(range: &Range<u64>) -> bool {
     let made = CHUNKS
         .iter()

@@ -4,9 +4,9 @@
 //! A context is suspended, or runs on one thread. Who wants to run it takes it by one compare-and-swap of its state, with the number that the state
 //! has: no number comes twice. A context runs until its thread leaves it for another one. When the call ends meanwhile, the context is lost:
 //! its frames are those of a call that is no more. Its stack is found again when the thread next wants one, or ends, or when
-//! somebody finds none and the thread is in no call.
+//! a caller finds none and the thread is in no call.
 //!
-//! Frames of a call itself are none of these: they are suspended while the call runs a context, and nobody but that call may go back to them. So where they
+//! Frames of a call itself are none of these: they are suspended while the call runs a context, and only that call may go back to them. So where they
 //! go on is kept with the slot that they lie on, which is the thread's while they live.
 use crate::report::NoContext;
 use lockgate_abi::{context, stack};
@@ -312,7 +312,7 @@ mod tests {
         let take = |word, here| table.take(word, here, 0).map(|taken| taken.is_some());
         assert_eq!(take(first, 0), Ok(true));
         assert_eq!(table.word(LAST), WORD);
-        // It runs: here, or for somebody else.
+        // It runs: here, or for another thread.
         assert_eq!(take(WORD, LAST), Ok(false));
         assert_eq!((take(WORD, 1), take(first, 1)), (Err(NoContext::Runs), Err(NoContext::Runs)));
         // The call's own frames: suspended now, by what has led here.

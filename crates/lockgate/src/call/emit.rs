@@ -315,7 +315,7 @@ impl Emitter<'_> {
         self.nest();
         self.place();
         self.take_exclusive();
-        // Somebody may have called by a raw function pointer, and never asked how that ended. Not before the admission: what is refused to a handler
+        // A caller of a raw function pointer may never have asked how that ended. Not before the admission: what is refused to a handler
         // changes nothing of the call that it has interrupted. (All of the word: a load that follows a shorter store would wait.)
         let status = self.field(offset_of!(ThreadBlock, status));
         self.part("admission");

@@ -11,7 +11,7 @@ impl Eventcount {
         Eventcount(AtomicU32::new(0))
     }
 
-    /// Wakes whoever waits. Async-signal-safe.
+    /// Wakes the thread that waits. Async-signal-safe.
     pub fn ring(&self) {
         self.0.fetch_add(1, Ordering::Release);
         // The word is mapped, so nothing can go wrong.
@@ -42,7 +42,7 @@ impl Eventcount {
 /// (seccomp) has no `clock_nanosleep`.
 pub(super) fn pause(time: Duration) {
     static NOBODY_RINGS: AtomicU32 = AtomicU32::new(0);
-    // A time that is too large for the kernel is none that anybody asks for.
+    // A time that is too large for the kernel is none that callers ask for.
     let time = time.try_into().ok();
     let _ = futex::wait(&NOBODY_RINGS, futex::Flags::PRIVATE, 0, time.as_ref());
 }

@@ -6,7 +6,7 @@
 //! Who has waited has the word when it goes back to its proxy ([`GIVEN`]): else a thread that gives the domain up for those who wait, and
 //! takes it again after them, might be quicker than all of them, again and again, where they share a processor.
 //!
-//! Proxies that find the word free take it, before those that sleep have woken: calls are many times quicker than a thread wakes. So that nobody
+//! Proxies that find the word free take it, before those that sleep have woken: calls are many times quicker than a thread wakes. So that no thread
 //! waits for ever, a thread is *overdue* at once where it has had its turn before, in a call that goes on, and else when it has waited for
 //! [`OVERDUE_AFTER`]. It says so in the word ([`GOES_FIRST`]), and who sets that free keeps it for such a thread: proxies do not take it, and others that
 //! wait do so only when they are overdue, too. (So a thread that never comes for it delays the others, and does no more.)
@@ -29,7 +29,7 @@ const OVERDUE_AFTER: Duration = Duration::from_millis(1);
 /// Async-signal-safe.
 pub(super) fn set_free(word: &AtomicU32, was: u32) -> usize {
     if was & GOES_FIRST != 0 {
-        // (Whoever has taken it in between sets it free as well. Who was overdue may have come and gone by then: see `wait_for`.)
+        // (A thread that has taken it in between sets it free as well. One that was overdue may have come and gone by then: see `wait_for`.)
         let _ = word.compare_exchange(0, GOES_FIRST, Ordering::AcqRel, Ordering::Relaxed);
     }
     wake(word)
@@ -37,12 +37,12 @@ pub(super) fn set_free(word: &AtomicU32, was: u32) -> usize {
 
 /// Wakes all that wait for the word, and returns how many those were.
 fn wake(word: &AtomicU32) -> usize {
-    // All of them: proxies take a free word without the bit, so the one that gets it would wake nobody after it. A word that
+    // All of them: proxies take a free word without the bit, so the one that gets it would wake no other after it. A word that
     // is not mapped cannot be: the call would have no binding.
     futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).unwrap_or_default()
 }
 
-/// The domain was killed, which is written down: whoever waits, or is about to, looks again.
+/// The domain was killed, which is written down: threads that wait, or are about to, look again.
 pub(super) fn wake_all(word: &AtomicU32) {
     // (Who is about to sleep finds another word than expected, or, if it has not marked that yet, the kill.)
     word.fetch_and(!WAITED_FOR, Ordering::AcqRel);
@@ -148,7 +148,7 @@ fn await_turn(
 /// The thread waits for no domain any more.
 pub(super) fn stop_waiting(state: &ThreadState) {
     {
-        // Nobody looks at the word any more when the lock is free again.
+        // No thread looks at the word any more when the lock is free again.
         let _threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
         state.waits_for.store(std::ptr::null_mut(), Ordering::SeqCst);
     }
@@ -227,7 +227,7 @@ fn wait_once(
         return Ok(());
     }
     let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
-    // A kill that has found no mark has woken nobody: it is looked for behind the mark, which goes again, because another may be about to sleep
+    // A kill that has found no mark has woken no thread: it is looked for behind the mark, which goes again, because another may be about to sleep
     // on it. Woken, changed, timed out, interrupted by a kick: the loop looks again in any case.
     if domain.is_killed() {
         wake_all(word);

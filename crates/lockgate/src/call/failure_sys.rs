@@ -1,7 +1,7 @@
 //! What callers through raw function pointers learn of calls that failed: an error of the thread, a handler, a value.
 use super::layout::{BindingHeader, first_header};
-use super::living_sys::living;
 use super::reporter::Reporter;
+use super::retired_sys::living;
 use super::{outcome_sys, thread_sys};
 use crate::error::CallError;
 use crate::host::Short;
@@ -151,7 +151,7 @@ pub(super) unsafe extern "C" fn lockgate_report_failure(
         None
     } else {
         // The library may have been reclaimed since the call was refused: its error is taken all the same, or the thread would wait for
-        // somebody to look at it.
+        // a caller to look at it.
         living(header, outcome_sys::take_error).unwrap_or_else(outcome_sys::take_orphaned_error)
     };
     // The library's own name, and not that of the domain, which may be another's that it has joined.

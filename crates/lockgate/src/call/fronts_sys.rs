@@ -1,7 +1,7 @@
 //! Which of our handlers is in front says what is behind it.
 //!
 //! A handler that comes behind our back takes ours for its predecessor, and puts that back when it goes: by a plain system call, as it
-//! came. So ours has many addresses. Each one stands for what was behind when it was put in front, and whoever puts one back brings
+//! came. So ours has many addresses. Each one stands for what was behind when it was put in front, and code that puts one back brings
 //! that back, too (all of them lead to `lockgate_on_fault`): without it, signals would go on to a handler that is not there any more,
 //! which returns, for ever.
 //!

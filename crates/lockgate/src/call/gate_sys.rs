@@ -144,7 +144,7 @@ impl OwnGate {
     }
 
     /// The panic of the function becomes the error of its call, at the end of the function. A call that is not the innermost one any more
-    /// is ended by its gate in any case: then the panic is nobody's, and must not become another call's.
+    /// is ended by its gate in any case: then the panic belongs to no call, and must not become another call's.
     pub(crate) fn end_with_panic(&self, payload: Box<dyn Any + Send>) {
         // SAFETY: the function runs, so the frame is there.
         let innermost = thread_sys::current()
@@ -183,7 +183,7 @@ pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, 
 pub(super) const GOES_ON: u32 = 0;
 /// The call ends; the thread's status says why.
 pub(super) const ENDS: u32 = 1;
-/// The call ends by [`lockgate_left`](super::left_sys), which leaves the records as they are.
+/// The call ends by [`lockgate_left`](super::out_of_turn_sys), which leaves the records as they are.
 pub(super) const LEFT: u32 = 2;
 
 /// Called by gates on their way back when something is pending, or a proxy is in transit, or the record is not the gate's own, or not on top:

@@ -189,7 +189,7 @@ impl GateTables {
         barrier();
     }
 
-    /// Lets go of all functions, after [`clear`](GateTables::clear). Nobody who was inside then may be inside still.
+    /// Lets go of all functions, after [`clear`](GateTables::clear). No thread that was inside then may be inside still.
     pub fn forget(&self) {
         let mut entries = self.kept();
         let kept = std::mem::take(&mut entries.by_contents);
@@ -304,7 +304,7 @@ impl GateTables {
         is_done
     }
 
-    /// What the domain's last user has linked, and had as callbacks, is gone: imports are what the domain was made with. Nobody may run in the
+    /// What the domain's last user has linked, and had as callbacks, is gone: imports are what the domain was made with. No thread may run in the
     /// domain.
     pub fn renew(&mut self) {
         let was_closed = std::mem::take(&mut self.kept().closed);
@@ -318,7 +318,7 @@ impl GateTables {
             self.link_first();
         }
         let free = self.free.get_mut().unwrap_or_else(|e| e.into_inner());
-        // How many the last user had is nobody else's business.
+        // How many the last user had must not be seen by the next.
         if free.len() as u64 == gate::CALLBACKS && free.front() != Some(&0) {
             *free = (0..gate::CALLBACKS).collect();
         }

@@ -30,7 +30,7 @@ pub(crate) struct Info {
     lent: Lent,
 }
 
-/// Whether somebody has a raw function pointer to a binding, or to one that it takes calls of, or that takes calls of it: by whichever
+/// Whether a caller has a raw function pointer to a binding, or to one that it takes calls of, or that takes calls of it: by whichever
 /// of them a call came, the one that it ran in says how it ended.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lent(Arc<AtomicBool>);

@@ -60,7 +60,7 @@ pub(crate) struct Instance {
     codes: Codes,
     contexts: Contexts,
     /// What the stack of each slot keeps for handlers of its overflow ([`reserve`](super::reserve)). Only the thread that has the slot changes its
-    /// word, or whoever has emptied it.
+    /// word, or the thread that has emptied it.
     reserves: [AtomicU64; stack::SLOTS as usize],
     /// Shared with the grants of the domain, which end before it.
     stride: Arc<Stride>,
@@ -268,7 +268,7 @@ impl Instance {
         &self.owner
     }
 
-    /// Whether it takes calls, and who is told that somebody has had a turn.
+    /// Whether it takes calls, and which thread is told that another has had a turn.
     pub fn turns(&self) -> &Turns {
         &self.turns
     }

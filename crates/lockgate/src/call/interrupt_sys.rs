@@ -94,7 +94,7 @@ pub(super) unsafe fn interrupt(
         (*one).room = Some(room);
         (*one).opened = opened;
         (*one).unhidden = widen(record, words);
-        // Below rsp anybody may write: as if the instruction had called something.
+        // Below rsp handlers may write: as if the instruction had called something.
         ((rsp - 8) as *mut u64).write_volatile(rip);
         let gate = record.byte_add(RECORD as usize).cast::<GateRecord>();
         (*state.block).mark += NEXT_MARK;

@@ -2,7 +2,7 @@
 //! registers, and the places on stacks that belong to them. In memory of the runtime's, which no module reads or writes.
 //!
 //! An interruption belongs to an entry: to be the innermost one, its number is in the entry's record, and each has that of the one before. A
-//! record that is made anew has 0 there, so whatever has become of an entry, nobody goes back to what it was interrupted at.
+//! record that is made anew has 0 there, so whatever has become of an entry, no thread goes back to what it was interrupted at.
 use super::instance::Instance;
 use super::layout::{EntryRecord, GATE, GateRecord, Going, Record};
 use super::mapping_sys::Mapping;
@@ -45,7 +45,7 @@ pub(super) struct Interruption {
     /// Of the gate that is about to begin the handler, or to go on.
     pub mark: u64,
     pub stage: Stage,
-    /// Where the word lies that walks end with which begin in the handler, and nobody returns to; the handler's return word is below.
+    /// Where the word lies that walks end with which begin in the handler, and that nothing returns to; the handler's return word is below.
     pub bottom: u64,
     /// The context that runs on that slot, or the call's own frames: its word ([`Contexts::word`](super::contexts::Contexts::word)), which
     /// no other context has.
@@ -64,7 +64,7 @@ pub(super) struct Interruption {
     pub opened: bool,
     /// Where the module's registers are saved first: what is the caller's there, as `UNHIDDEN_*`.
     pub unhidden: u32,
-    /// What an instruction has raised, and whoever asks for it is told of it.
+    /// What an instruction has raised, and what a question for it is answered with.
     pub fault: Option<RawFault>,
     pub saved: Going,
     pub begins: Going,
@@ -159,7 +159,7 @@ impl Interruptions {
         state: usize,
     ) -> Option<(*mut Interruption, *const u8)> {
         const { assert!(size_of::<Interruption>() < ROOM) };
-        // SAFETY: the thread's own; nobody else is in here: what interrupts it enters no domain. Live records.
+        // SAFETY: the thread's own; no other thread is in here: what interrupts it enters no domain. Live records.
         unsafe {
             let memory = &mut *self.memory.get();
             if memory.is_none() {
@@ -188,7 +188,7 @@ impl Interruptions {
             if own >= MOST {
                 return None;
             }
-            // (Nobody has a number any more then.)
+            // (No interruption has a number any more then.)
             if self.all().all(|one| (*one).number == 0) {
                 self.last.set(0);
             }
@@ -264,7 +264,7 @@ const ROOM: usize = 640;
 mod tests {
     use super::*;
 
-    /// However many there were on a thread. Red if numbers do not begin anew when nobody has one.
+    /// However many there were on a thread. Red if numbers do not begin anew when none is in use.
     #[test]
     fn numbers_are_never_used_up() {
         let thread = Interruptions::default();

@@ -74,7 +74,7 @@ pub(crate) struct ThreadBlock {
     pub held_at: u64,
     /// The thread's mask before that.
     pub held_mask: u64,
-    /// Signals of faults that somebody has sent meanwhile. What is known of them lies in that frame.
+    /// Signals of faults that were sent meanwhile. What is known of them lies in that frame.
     pub postponed: u64,
     /// Whether the thread let itself be cancelled before.
     pub held_cancel: i32,
@@ -350,7 +350,7 @@ pub(crate) struct BindingHeader {
     pub domain: *const super::instance::Instance,
     /// The rest of the binding, for Rust.
     pub info: *const super::info::Info,
-    /// Owner of an exclusive domain, as [`super::exclusive_sys`] says; 0 if nobody has it. Null where calls take no turn.
+    /// Owner of an exclusive domain, as [`super::exclusive_sys`] says; 0 if no thread has it. Null where calls take no turn.
     pub owner: *const AtomicU32,
     /// Where calls are counted and timed.
     pub traffic: *const Traffic,
@@ -358,15 +358,15 @@ pub(crate) struct BindingHeader {
     pub successor: AtomicPtr<BindingHeader>,
     /// Who is told of calls that do not return, and says what they return instead; null where the caller asks by itself.
     pub reporter: *const Reporter,
-    /// `info` and `domain` are gone, or going: see `call/living_sys.rs`.
+    /// `info` and `domain` are gone, or going: see `call/retired_sys.rs`.
     pub retired: AtomicBool,
 }
 
-/// Bit of an owner word: somebody waits.
+/// Bit of an owner word: a thread waits.
 pub(crate) const WAITED_FOR: u32 = 1 << 31;
 /// Bit of an owner word: it was taken for its owner's proxy, which has not come for it yet.
 pub(crate) const GIVEN: u32 = 1 << 30;
-/// Bit of an owner word: somebody has waited for long, and goes first. Without an owner: nobody else takes it for now.
+/// Bit of an owner word: a thread has waited for long, and goes first. Without an owner: no other takes it for now.
 pub(crate) const GOES_FIRST: u32 = 1 << 29;
 /// The owner's kernel id in an owner word. (Linux has fewer than 2^22.)
 pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN | GOES_FIRST);

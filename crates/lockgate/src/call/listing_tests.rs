@@ -1,4 +1,4 @@
-//! Proxies contain nothing that nobody asked for: every part belongs to the mechanism, the signature, an option or a property,
+//! Proxies contain nothing that was not asked for: every part belongs to the mechanism, the signature, an option or a property,
 //! and instructions of each kind are where such a part is, and nowhere else.
 use super::call_abi::{CallAbi, Caller, Processor, StateUsage, Values};
 use super::emit::{self, Emitted};

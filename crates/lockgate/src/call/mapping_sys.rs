@@ -60,7 +60,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: made in `behind`, used by nobody any more.
+        // SAFETY: made in `behind`, not used any more.
         let done = unsafe { mm::munmap(self.at, self.length) };
         debug_assert!(done.is_ok());
     }

@@ -2,7 +2,7 @@
 //!
 //! The kernel ends the process at a fault whose signal is blocked, and a limit whose signal is blocked never comes. So a thread that
 //! has called a domain has none of these blocked: the kernel gets the rest of what the thread asks for, and the thread is told all of
-//! it ([`super::interpose_sys`]). Signals of these numbers that somebody sends reach it all the same.
+//! it ([`super::interpose_sys`]). Signals of these numbers that are sent reach it all the same.
 use super::block_sys;
 use super::kernel_signals_sys::{Action, FAULTS, bit, lifelines};
 use libc::c_int;
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// libc's own two signals, which it lets nobody block.
+/// libc's own two signals, which it lets no program block.
 const LIBCS: u64 = bit(32) | bit(33);
 
 /// Of the mask of each signal's handler, what the kernel does not get: the handler may leave by a jump, and the mask stays then.

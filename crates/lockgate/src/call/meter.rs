@@ -16,7 +16,7 @@ pub(crate) struct Meter {
     /// Nanoseconds.
     used: AtomicU64,
     limit: u64,
-    /// Somebody has been told that the limit is reached.
+    /// It has been told that the limit is reached.
     told: AtomicBool,
     /// Where other processes read it.
     row: Option<Arc<Row>>,
@@ -113,7 +113,7 @@ impl Samples {
         spent
     }
 
-    /// Forgets them: nobody will look for a while.
+    /// Forgets them: they will not be looked at for a while.
     pub fn forget(&mut self) {
         *self = Samples::default();
     }

@@ -25,7 +25,7 @@ pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
     let block = unsafe { &mut *block() };
     match error {
         // A signal handler may not allocate, which the first use of thread-local storage does; and the call that it interrupted may
-        // just have failed, with nobody having looked yet.
+        // just have failed, before any code has looked.
         CallError::SignalHandler if is_looked_at(binding) => block.status += STATUS_HANDLER,
         CallError::SignalHandler => block.status |= STATUS_RAW_HANDLER,
         error => {
@@ -72,14 +72,14 @@ pub(crate) fn failed() -> bool {
     status != 0
 }
 
-/// Whose the status is, as somebody sees it who has called.
+/// Whose the status is, as its caller sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// The caller is a handler whose call was refused.
     Handlers,
     /// The caller's own call has ended.
     Callers,
-    /// The caller's call has returned: a handler's has not, which nobody has asked about; or the caller is such a handler.
+    /// The caller's call has returned: a handler's has not, which has not been asked about; or the caller is such a handler.
     Nobodys,
 }
 
@@ -269,7 +269,7 @@ pub(crate) fn failed_binding() -> *const BindingHeader {
     current().map_or(ptr::null(), |state| state.failed.get())
 }
 
-/// Forgets the error of a call through a raw function pointer, if nobody took it.
+/// Forgets the error of a call through a raw function pointer, if it was not taken.
 pub(crate) fn forget_error() {
     taken();
 }

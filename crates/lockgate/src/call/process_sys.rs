@@ -68,7 +68,7 @@ fn page_zero_is_mapped() -> bool {
     result == 0
 }
 
-/// What a forked child does once, before it does anything else here: its parent's domains are nobody's, their memory stays
+/// What a forked child does once, before it does anything else here: its parent's domains have no owner, their memory stays
 /// reserved, and a call that the forking thread is in ends when it would go on. Takes no lock and no memory.
 fn settle_in_child() {
     space::abandon();

@@ -485,7 +485,7 @@ lockgate_invoke:
     admit = sym super::admit_sys::lockgate_admit,
     admit_crossing = sym super::admit_sys::lockgate_admit_crossing,
     crossing_failed = sym super::crossing_sys::lockgate_crossing_failed,
-    left = sym super::left_sys::lockgate_end_out_of_turn,
+    left = sym super::out_of_turn_sys::lockgate_end_out_of_turn,
     FUTEX = const libc::SYS_futex,
     GOES_FIRST = const super::layout::GOES_FIRST,
     WAKE = const libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 impl ThreadState {
     /// For a kick that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
-    /// thread runs on a stack that lies in a frame of its own, and comes back. So nobody waits for their limits any more, as long as it has
-    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else kicks would come until the
+    /// thread runs on a stack that lies in a frame of its own, and comes back. So no watch waits for their limits any more, as long as it has
+    /// not. Where the gate's mark is overwritten, no function comes back: in what was ended such calls are not. (Else kicks would come until the
     /// next call, which drops their records: [`repair`].) Takes no lock, and no memory.
     pub(super) fn note_left(&self, rsp: u64) {
         let first = self.records.start().cast::<Record>();
@@ -146,7 +146,7 @@ unsafe fn is_overwritten(state: &ThreadState, gate: *const GateRecord, host: u64
 }
 
 /// True if what was interrupted above the host's frame at `host`, a domain's code or a proxy, has to be taken for something that goes on: on a
-/// coroutine's stack, out of whose handlers nobody jumps, but they may switch to another stack in the same mapping.
+/// coroutine's stack, whose handlers do not jump out, but they may switch to another stack in the same mapping.
 fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
     rsp != u64::MAX && !state.stack.contains(&host)
 }

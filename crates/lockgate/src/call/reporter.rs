@@ -7,7 +7,7 @@ pub(crate) struct Reporter {
     pub(super) library: String,
     pub(super) symbol: String,
     pub(super) value: AtomicU64,
-    /// The type of the result, if somebody knows it: as which the value is returned.
+    /// The type of the result, if it is known: as which the value is returned.
     result: Option<Type>,
     /// Size of a result in memory, bytes; 0 if it travels in registers.
     pub(super) memory: usize,
@@ -40,7 +40,7 @@ impl Reporter {
     }
 }
 
-/// What a failing call of such a function returns if nobody chose a value: a null pointer, or all bits set, which is -1 and not a
+/// What a failing call of such a function returns if no value was chosen: a null pointer, or all bits set, which is -1 and not a
 /// number. (A `bool` gets 0.)
 pub(crate) fn value_by_type(signature: Option<&Signature>) -> u64 {
     match signature.map(|signature| &signature.result) {

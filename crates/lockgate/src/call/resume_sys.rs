@@ -2,7 +2,7 @@
 //! and coroutines go through it.
 //!
 //! The walk goes from the function that asks out to the place that the innermost entry was made at, and no further: what lies beyond
-//! that is the host's, or another call's. It allocates nothing, waits for nobody, and asks as it goes whether its call is to end.
+//! that is the host's, or another call's. It allocates nothing, does not wait, and asks as it goes whether its call is to end.
 use super::block_sys;
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::instance::Instance;

@@ -428,7 +428,7 @@ unsafe fn begin(
         let vectors_at = (control - room - off - vectors.len() as u64) & !63;
         let info = (vectors_at - (INFO + UCONTEXT) as u64) & !15;
         let copy = info + INFO as u64;
-        // The frame of what the handler returns to, whose return word is nobody's; below that the handler's.
+        // The frame of what the handler returns to, whose return word leads nowhere; below that the handler's.
         let bottom = info + off - 16;
         if bottom - LEAST_ROOM < lowest(domain, control) {
             return Err(Errno::NOMEM);
@@ -462,7 +462,7 @@ unsafe fn begin(
     Ok(())
 }
 
-/// A context whose first instructions have not moved the thread pointer to its own slot yet has that of whoever ran there before: the handler
+/// A context whose first instructions have not moved the thread pointer to its own slot yet has that of what ran there before: the handler
 /// finds the thread's.
 fn copy_thread_pointer(domain: &Instance, control: u64) -> Result<(), Errno> {
     let slot = domain.slot_of(control);

@@ -1,7 +1,8 @@
 //! Signals: faults of domains become errors of calls; everything else goes to the host's own handlers.
 //!
-//! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
-//! thread's innermost record alone (rule R14). Handlers of the process are asked to run on the alternate stack (rule R11): on a control
+//! The library's handlers run on the thread's alternate stack. The thread's innermost record says which
+//! domain a fault may belong to; rip, rsp and the address then say whether it is that domain's, or that of a handler of the host which runs above
+//! the record (rule R14). Handlers of the process are asked to run on the alternate stack (rule R11): on a control
 //! stack, where they do no harm, there may be no room for them.
 use super::actions_sys::kept;
 use super::emit::WINDOW_CHECK;
@@ -121,7 +122,7 @@ pub(crate) fn install() -> Result<(), HostError> {
     // Handlers are inherited; the callers of this wait for each other.
     if !INSTALLED.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
-        // The highest real-time signal that nobody uses.
+        // The highest real-time signal that is not in use.
         let free =
             (libc::SIGRTMIN()..=LAST_SIGNAL).rev().find(|&s| kernel_action(s, None).handler == libc::SIG_DFL);
         KICK.store(free.unwrap_or(0), Ordering::Release);
@@ -191,14 +192,14 @@ fn has_threads() -> bool {
 
 /// glibc installs SIGCANCEL's handler at the first `pthread_cancel`, without SA_ONSTACK: have it done now, so that [`check_handlers`] can
 /// mend it (rule R11). It takes a thread, from which on stdio has locks for good: ten times what a `putc` takes without. So a process
-/// without threads, in which nobody can cancel anybody, is left as it is. (SIGSETXID's handler, which comes with the first thread, has
+/// without threads, in which no thread can cancel another, is left as it is. (SIGSETXID's handler, which comes with the first thread, has
 /// SA_ONSTACK already.)
 fn settle_cancellation() {
     // The thread is at no cancellation point, nor lets itself be cancelled: it would wait for the signal for good, which may not come. (A
     // user's signals that wait are counted: RLIMIT_SIGPENDING.)
     extern "C" fn wait(end: *mut c_void) -> *mut c_void {
         std::mem::forget(Uncancelled::new());
-        // SAFETY: whoever starts this keeps the word until it has ended.
+        // SAFETY: the caller keeps the word until it has ended.
         let end = unsafe { &*end.cast::<AtomicU32>() };
         while end.load(Ordering::Acquire) == 0 {
             let _ = futex::wait(end, futex::Flags::PRIVATE, 0, None);
@@ -314,7 +315,7 @@ pub(super) enum Look {
     /// Everything: a thread calls for the first time, or the host asks.
     Whole,
     /// A thread calls again. Where the process finds our `sigaction`, nearly all handlers that come are noticed, and only those for faults
-    /// are looked at, which must not go to anybody else: that for SIGSEGV, and the others by turns.
+    /// are looked at, which must not go to another one: that for SIGSEGV, and the others by turns.
     Again,
 }
 
@@ -388,7 +389,7 @@ struct KickInfo {
     padding: c_int,
     process: c_int,
     user: libc::uid_t,
-    /// An address that nobody else knows.
+    /// An address that no other code knows.
     mark: usize,
     rest: [u64; 12],
 }
@@ -446,7 +447,7 @@ unsafe extern "C" fn on_fault(
         let kernels = context.cast::<ucontext_t>();
         let frame = &mut *kernels;
         let by_instruction = (*info).si_code > 0;
-        // What somebody sends in the middle of a copy is no reason to end it: a kick by SIGTRAP, or anybody's kill(2).
+        // A signal that was sent in the middle of a copy is no reason to end it: a kick by SIGTRAP, or any kill(2).
         if by_instruction && is_hosts_to_mend(signal, &*info, kernels, front) {
             return chain(signal, info, kernels, mask, front);
         }
@@ -661,7 +662,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     }
 }
 
-/// True if a guarded copy has faulted at memory of the host's, which has a handler for that: pages that it opens when somebody comes (barriers of
+/// True if a guarded copy has faulted at memory of the host's, which has a handler for that: pages that it opens at an access (barriers of
 /// a collector, lazy memory). Without one the copy ends, as at the domain's side, and its caller is told.
 unsafe fn is_hosts_to_mend(
     signal: c_int,
@@ -733,14 +734,14 @@ unsafe fn chain(
         (*block_sys::block()).alternate_size = u64::MAX;
         (*block_sys::block()).pending = 1;
         if action.flags & libc::SA_RESETHAND as u64 != 0 {
-            // (Whoever puts ours back later does not bring it back.)
+            // (Code that puts ours back later does not bring it back.)
             FRONTS[index].note(front, (&raw const DEFAULT).cast_mut());
         }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => 0,
             libc::SIG_DFL | libc::SIG_IGN => {
                 // The default action, with the right core dump: the instruction faults again, or the
-                // signal that somebody sent is sent once more.
+                // signal that was sent is sent once more.
                 kernel_action(signal, Some(&DEFAULT));
                 if (*info).si_code <= 0 {
                     libc::raise(signal);
@@ -775,7 +776,7 @@ pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Result<Action,
         None => fronts.behind(current),
         Some(new) => {
             let new = match fronts_sys::at(new.handler) {
-                // (Ours, of somebody who has asked the kernel: what it stood for.)
+                // (Ours, of code that has asked the kernel: what it stood for.)
                 Some(front) => fronts.behind(front),
                 None => match kept(new) {
                     Ok(new) => ptr::from_ref(new).cast_mut(),

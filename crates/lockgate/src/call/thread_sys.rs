@@ -34,7 +34,7 @@ thread_local! {
     static STARTER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Says whose thread the calling one is: 0 for nobody's.
+/// Says whose thread the calling one is: 0 for no thread's.
 pub(crate) fn set_starter(base: u64) {
     STARTER.set(base);
 }
@@ -107,7 +107,7 @@ pub(crate) struct ThreadState {
     /// it then.
     pub(super) leaves_by: AtomicU64,
     pub(super) leaving: Cell<Option<i32>>,
-    /// Somebody wants the thread to ask its domain's stop predicate ([`interrupt`](super::watch::interrupt)), and it has not been found where it can.
+    /// The thread is to ask its domain's stop predicate ([`interrupt`](super::watch::interrupt)), and it has not been found where it can.
     pub look: AtomicBool,
     /// A signal of a domain's own may wait for the thread there.
     pub signalled: AtomicBool,
@@ -193,7 +193,7 @@ impl ThreadState {
 
     /// Lets the thread enter domain `id` at control address `rsp`, or, with 0, not any more.
     pub fn set_slot(&self, id: u32, rsp: u64) {
-        // SAFETY: inside the table. Another thread writes only when it ends the domain, which nobody calls then.
+        // SAFETY: inside the table. Another thread writes only when it ends the domain, which no thread calls then.
         unsafe { ptr::write_volatile(self.slot(id), rsp) }
     }
 
@@ -323,7 +323,7 @@ impl ThreadState {
         }
     }
 
-    /// Takes domain `id`, which starts at `base` and which nobody is in any more, away from the thread: nothing that a `longjmp` has left
+    /// Takes domain `id`, which starts at `base` and which no call is in any more, away from the thread: nothing that a `longjmp` has left
     /// on record leads there again, whose place it may become. For any thread, with the lock of [`THREADS`].
     pub fn leave(&self, id: u32, base: u64) {
         for record in self.records() {
@@ -513,7 +513,7 @@ pub(crate) fn leave_window_unless_inside(base: u64) {
     }
 }
 
-/// As a return address: nobody's. Gates of the parent's calls lead there in a child.
+/// As a return address: of no function. Gates of the parent's calls lead there in a child.
 static NOBODYS_RETURN: u64 = 0;
 
 /// rsp when a gate that had asked already has returned by it.
@@ -583,7 +583,7 @@ pub(crate) fn in_gate() -> bool {
     unsafe { current().is_some_and(|state| (*(*state.block).top).kind == GATE) }
 }
 
-/// True on an alternate signal stack, ours or anybody's (rule R13).
+/// True on an alternate signal stack, ours or another's (rule R13).
 pub(crate) fn on_alternate_stack() -> bool {
     alternate_sys::is_on(&alternate_sys::in_use())
 }
@@ -626,7 +626,7 @@ pub(super) fn is_elsewhere(state: &ThreadState, rsp: u64) -> bool {
     }
 }
 
-/// True if the thread runs a domain's code, or a proxy that is about to: whoever calls a domain there is a signal handler.
+/// True if the thread runs a domain's code, or a proxy that is about to: a caller of a domain there is a signal handler.
 pub(crate) fn is_inside(state: &ThreadState) -> bool {
     // SAFETY: our own block; the top record is always valid.
     unsafe { (*state.block).transit != 0 || (*(*state.block).top).is_entry() }
@@ -715,7 +715,7 @@ pub(crate) struct SeenEntry {
     pub control: u64,
     /// Sequence number and limit, milliseconds, of an entry with a limit of its own.
     pub limit: Option<(u32, u32)>,
-    /// Nobody waits for its limit: [`note_left`](ThreadState::note_left).
+    /// No watch waits for its limit: [`note_left`](ThreadState::note_left).
     pub is_left: bool,
     /// Address of the binding called; it may be gone.
     pub binding: usize,
@@ -723,7 +723,7 @@ pub(crate) struct SeenEntry {
 
 impl ThreadState {
     /// The innermost record, for any thread that holds the lock of [`THREADS`]. A thread that has ended behind our back (a plain system call, a
-    /// filter of system calls) is listed still, and its block is in memory that may be anybody's by now, or gone: what is no record of its own is
+    /// filter of system calls) is listed still, and its block is in memory that may be in other use by now, or gone: what is no record of its own is
     /// none.
     fn top(&self) -> *mut Record {
         let first = self.records.start().cast::<Record>();
@@ -811,7 +811,7 @@ pub(crate) fn forget(binding: *const BindingHeader) {
     let threads = locked(&THREADS);
     for record in threads.iter().flat_map(|thread| thread.records()) {
         // SAFETY: an aligned word in the array of records, where gates have another one, which is no header's address. Its thread may
-        // write another record there, but none of this binding, which nobody can call any more.
+        // write another record there, but none of this binding, which cannot be called any more.
         let word = unsafe {
             AtomicPtr::from_ptr(
                 record

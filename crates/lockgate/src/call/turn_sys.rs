@@ -66,7 +66,7 @@ impl Sleep for Resting<'_> {
     fn rests(&self) {
         // SAFETY: our own block.
         let tid = unsafe { (*block()).tid };
-        // The first turn is over before anybody else's begins.
+        // The first turn is over before another thread's begins.
         self.turns.rest(tid);
         if let Some(word) = self.word {
             exclusive_sys::release(word, tid);
@@ -120,7 +120,7 @@ pub(super) unsafe fn take_again(gate: *mut GateRecord, own: *const u64, ends_tur
     }
 }
 
-/// Whether the thread of this kernel id has the domain, by its word, and goes on in its turn whoever waits.
+/// Whether the thread of this kernel id has the domain, by its word, and goes on in its turn also if others wait.
 fn is_kept(word: u32, tid: u32, ends_turn: bool) -> bool {
     word == tid || !ends_turn && word & OWNED == tid && word & GIVEN == 0
 }
@@ -166,7 +166,7 @@ unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64,
     0
 }
 
-/// The turn of one of a program's own threads, from before its first instruction until what its end means for the program is settled: nobody is let in
+/// The turn of one of a program's own threads, from before its first instruction until what its end means for the program is settled: no call is let in
 /// to what a crash in the middle of a turn has left.
 pub(crate) struct OwnTurn(Option<Arc<dyn AnyDomain>>);
 

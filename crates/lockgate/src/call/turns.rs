@@ -33,7 +33,7 @@ impl Turns {
         }
     }
 
-    /// Whoever calls [`settle`](Turns::settle) from now on wakes who sleeps at the word while it has the value.
+    /// A call of [`settle`](Turns::settle) from now on wakes a thread that sleeps at the word while it has the value.
     pub fn listen(&self) -> (&AtomicU32, u32) {
         self.listeners.fetch_add(1, Ordering::SeqCst);
         (&self.settled, self.settled.load(Ordering::SeqCst))
@@ -75,7 +75,7 @@ impl Turns {
         }
     }
 
-    /// The program has ended: nobody waits for its beginning.
+    /// The program has ended: no call waits for its beginning.
     pub fn end(&self) {
         let first = self.first.load(Ordering::Acquire);
         if first != BEGUN {

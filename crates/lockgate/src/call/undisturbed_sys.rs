@@ -149,7 +149,7 @@ unsafe fn kernel(number: libc::c_long, arguments: [usize; 5], more: u64) -> Resu
     }
 }
 
-/// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
+/// Sleeps at `word` while that is `value`, until woken, or so long at most. (A thread that wakes looks again in any case.)
 pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&Timespec>) {
     let _ = futex_wait(ptr::from_ref(word) as usize, libc::FUTEX_PRIVATE_FLAG, value, left);
 }
@@ -200,7 +200,7 @@ impl Sleep for Disturbed {
     }
 }
 
-/// True if a fault's signal, which somebody has sent, is kept for later. The kernel cannot hold it back: a copy of a module's memory may fault.
+/// True if a fault's signal, which was sent, is kept for later. The kernel cannot hold it back: a copy of a module's memory may fault.
 /// Where the thread is about to let signals in, it begins anew.
 ///
 /// # Safety

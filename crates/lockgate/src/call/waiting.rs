@@ -95,7 +95,7 @@ mod tests {
         }
         one.says(For::Turn, true);
         assert!(!sees(&mut one, &[&two, &three]), "what was seen before this wait");
-        // A handler's, which nobody speaks of any more.
+        // A handler's, which is not mentioned any more.
         two.says(For::Threads(1 << 32), true);
         two.says(For::Turn, false);
         assert_eq!(two.said().0, For::Turn);

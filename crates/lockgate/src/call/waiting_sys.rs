@@ -1,4 +1,4 @@
-//! Waits that nobody ends: of threads that wait for each other, in whichever domains, where an ended call has left a lock of libc's
+//! Waits that no thread ends: of threads that wait for each other, in whichever domains, where an ended call has left a lock of libc's
 //! (docs/limits.md).
 use super::exclusive_sys;
 use super::layout::OWNED;

@@ -42,7 +42,7 @@ const SELDOM: Duration = Duration::from_millis(20);
 
 static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
 static EVENTCOUNT: Eventcount = Eventcount::new();
-/// The watcher has seen that nobody is in some of what was ended.
+/// The watcher has seen that no thread is in some of what was ended.
 static LOOKED: Condvar = Condvar::new();
 /// Some thread is to ask its host's stop predicate.
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -51,7 +51,7 @@ static SEEN: PerProcess<Mutex<Seen>> = PerProcess::new(Mutex::default);
 
 /// What the watcher has domains do.
 pub(crate) struct Domains {
-    /// Ends those of the domains at these bases that nobody is in.
+    /// Ends those of the domains at these bases that no thread is in.
     pub reclaim: fn(&[u64]),
     /// Lets go of functions that no thread can hold any more. False if some are left.
     pub release_leftovers: fn() -> bool,
@@ -263,7 +263,7 @@ pub(crate) fn tell_of_stop(header: usize) {
     tell(|number| Retired::Binding(header, number, Instant::now()));
 }
 
-/// Nobody is in the domain at `base` any more, nor can anybody get in: who is found there from now on is in another one, or in what a reset has
+/// No thread is in the domain at `base` any more, nor can one get in: a thread that is found there from now on is in another one, or in what a reset has
 /// made of it.
 pub(crate) fn forget_kill(base: u64) {
     interested().killed.retain(|one| one.domain() != Some(base));
@@ -366,7 +366,7 @@ fn timers() -> Option<Instant> {
 
 /// Has the timers of the domain with this number send what is due. Whether there was anything.
 fn send_what_is_due(id: u32) -> bool {
-    // (Whoever sets a timer meanwhile says so later.)
+    // (A call that sets a timer meanwhile says so later.)
     interested().timers.remove(&id);
     let (tells, next) = (domains().look_at_timers)(id);
     if let Some(next) = next {
@@ -384,7 +384,7 @@ fn count_time(counted: &HashSet<u32>, spent: &Spent) -> bool {
     let Some(since) = spent.since else { return sent };
     for &id in counted {
         let its = spent.by.get(&id).map_or(&[][..], Vec::as_slice);
-        // (Whoever sets a timer meanwhile says so later.)
+        // (A call that sets a timer meanwhile says so later.)
         interested().counted.remove(&id);
         if (domains().count_time)(id, since, its) {
             interested().counted.insert(id);

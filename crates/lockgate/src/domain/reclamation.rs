@@ -2,7 +2,7 @@
 //!
 //! Functions that were taken from a domain, one by one: a thread may be using one, or be about to.
 //!
-//! Domains that were closed: they let go of the domains that they call, and of what else was kept for their callers, when nobody
+//! Domains that were closed: they let go of the domains that they call, and of what else was kept for their callers, when no thread
 //! is inside any more.
 //!
 //! Two domains that call each other keep each other alive: each one's tables hold bindings of the other. A thread

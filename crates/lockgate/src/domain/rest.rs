@@ -32,7 +32,7 @@ static DOMAINS: PerProcess<Mutex<BTreeMap<u32, Listed>>> = PerProcess::new(Mutex
 /// How many of them rest.
 static RESTING: PerProcess<AtomicUsize> = PerProcess::new(|| AtomicUsize::new(0));
 
-/// A domain, and who may put it to rest: the thread with this kernel id, which has its first slot, or whoever comes. Others do not even
+/// A domain, and who may put it to rest: the thread with this kernel id, which has its first slot, or any that comes. Others do not even
 /// look: to hold a domain for a moment would keep its owner from resetting it.
 struct Listed {
     core: Weak<Core>,

@@ -69,7 +69,7 @@ fn block(core: &Core) -> Vec<u8> {
 /// Number of auxiliary entries.
 const AUXILIARY: usize = 16;
 
-/// The auxiliary vector. User and group are nobody's: the domain is no process of the host's user.
+/// The auxiliary vector. User and group stand for none: the domain is no process of the host's user.
 fn auxiliary(core: &Core, random: u64) -> [(u64, u64); AUXILIARY] {
     const NOBODY: u64 = 65534;
     let image = core.base() + window::IMAGE;

@@ -311,7 +311,7 @@ impl<T: Default> Default for PerProcess<T> {
 impl<T> Drop for PerProcess<T> {
     fn drop(&mut self) {
         if self.known().is_some() {
-            // SAFETY: made by `get`, and nobody else has `self`.
+            // SAFETY: made by `get`, and no other code has `self`.
             drop(unsafe { Box::from_raw(*self.now.get_mut()) });
         }
     }
@@ -362,7 +362,7 @@ impl<T> Drop for Once<T> {
     fn drop(&mut self) {
         let made = *self.0.get_mut();
         if !made.is_null() {
-            // SAFETY: made by `get`, and nobody else has `self`.
+            // SAFETY: made by `get`, and no other code has `self`.
             drop(unsafe { Box::from_raw(made) });
         }
     }

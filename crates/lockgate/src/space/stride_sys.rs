@@ -730,7 +730,7 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
         Ok(true) => (),
         Ok(false) => UNITED.store(false, Ordering::Relaxed),
         Err(error) => {
-            // SAFETY: the mapping has just been made, and nobody knows of it. (If it stays, no window lies in it.)
+            // SAFETY: the mapping has just been made, and no other code knows of it. (If it stays, no window lies in it.)
             let _ = unsafe { mm::munmap(start as *mut c_void, length as usize) };
             return Err(error);
         }

@@ -2,8 +2,8 @@
 
 mod numbers;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use hygiene::{read, root};
+use std::path::PathBuf;
 
 /// Words that have a standard term, or that hide who acts.
 const WORDS: &[(&str, &str)] = &[
@@ -32,30 +32,13 @@ const MOST_COLUMNS: usize = 100;
 /// Pages that must name a word to talk about it.
 const ABOUT_WORDS: [&str; 2] = ["docs/glossary.md", "docs/decisions/0077-words.md"];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
 /// The files of `folder` whose names end in one of `ends`, those of folders in it, too, if `deep`.
 fn files(folder: &str, ends: &[&str], deep: bool) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(root().join(folder)).expect("a folder") {
-        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-        if root().join(&path).is_dir() {
-            if deep {
-                found.extend(files(&path, ends, deep));
-            }
-        } else if ends.iter().any(|end| path.ends_with(end)) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
+    let own = root().join(folder);
+    let found = hygiene::files(folder, ends).into_iter();
+    let found = found.filter(|path| deep || path.parent().is_some_and(|parent| parent == own));
+    let path = |path: PathBuf| path.strip_prefix(root()).expect("in the tree").display().to_string();
+    found.map(path).collect()
 }
 
 /// All documents: those at the root, and all of docs/.
@@ -85,7 +68,7 @@ fn other_texts() -> Vec<String> {
     texts
 }
 
-/// Sources whose strings are messages.
+/// Sources whose comments maintainers read, and whose strings users.
 fn sources() -> Vec<String> {
     let is_one =
         |path: &String| path.contains("/src/") && !path.contains("tests") && !path.ends_with("_asm.rs");
@@ -95,14 +78,14 @@ fn sources() -> Vec<String> {
     sources
 }
 
-/// The strings of a source that are more than a name, and `///` comments if these are a command's help, with their lines.
-fn messages(source: &str, are_help: bool) -> Vec<(usize, String)> {
-    let source = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+/// The comments of a source, and its strings that are more than a name, but for those of its tests, with their lines.
+fn comments_and_messages(source: &str) -> Vec<(usize, String)> {
+    let tests = source.find("#[cfg(test)]\nmod tests").unwrap_or(source.len());
     let (mut found, mut line, mut rest) = (Vec::new(), 1, source);
     while let Some(first) = rest.chars().next() {
         let (taken, text) = if rest.starts_with("//") {
             let end = rest.find('\n').unwrap_or(rest.len());
-            (end, if are_help && rest.starts_with("///") { &rest[3..end] } else { "" })
+            (end, &rest[2..end])
         } else if let Some(string) = rest.strip_prefix("r#\"") {
             let end = string.find("\"#").unwrap_or(string.len());
             (3 + end + 2, &string[..end])
@@ -121,7 +104,7 @@ fn messages(source: &str, are_help: bool) -> Vec<(usize, String)> {
             (first.len_utf8(), "")
         };
         let taken = taken.min(rest.len());
-        if text.contains(' ') {
+        if text.contains(' ') && (rest.starts_with("//") || source.len() - rest.len() < tests) {
             found.extend((line..).zip(text.lines().map(str::to_owned)));
         }
         line += rest[..taken].matches('\n').count();
@@ -298,8 +281,8 @@ fn words_are_those_of_the_field() {
         (path, (1..).zip(lines).collect())
     });
     let sources = sources().into_iter().map(|path| {
-        let messages = messages(&read(&path), path.contains("lockgate-cli/src/cmd/"));
-        (path, messages)
+        let found = comments_and_messages(&read(&path));
+        (path, found)
     });
     for (path, lines) in comments().into_iter().chain(rust_documentation()).chain(others).chain(sources) {
         for (number, line) in lines {
@@ -327,14 +310,26 @@ fn has_two_sentences(line: &str) -> bool {
 #[test]
 fn sentences_have_lines_of_their_own() {
     let mut wrong = Vec::new();
-    let records =
-        ["docs/decisions/", "docs/appendix/", "docs/findings.md", "docs/review.md", "docs/rules.md"];
+    let records = ["docs/decisions/", "docs/appendix/", "docs/findings.md", "docs/review.md"];
     for path in pages().iter().filter(|path| !records.iter().any(|record| path.starts_with(record))) {
         for (number, line) in prose(&read(path)).into_iter().filter(|(_, line)| has_two_sentences(line)) {
             wrong.push(format!("{path}:{number}: two sentences in one line: {line}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A term's meaning can be read at once: one sentence, in the second cell of its row.
+#[test]
+fn terms_have_one_sentence() {
+    let page = read("docs/glossary.md");
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.contains("| meaning |"));
+    let meanings: Vec<&str> = rows.filter_map(|row| row.split(" | ").nth(1)).collect();
+    assert!(meanings.len() > 50, "only {} terms", meanings.len());
+    let wrong: Vec<&str> =
+        meanings.into_iter().filter(|cell| has_two_sentences(cell) || cell.contains(".) ")).collect();
+    assert!(wrong.is_empty(), "docs/glossary.md: more than one sentence:\n{}", wrong.join("\n"));
+    assert!(has_two_sentences("An ELF file. The verifier checks it."));
 }
 
 #[test]
@@ -365,11 +360,13 @@ fn the_rules_of_prose_can_fail() {
     assert_eq!(faults("Nobody waits for `somebody`, in the slow way.").len(), 2);
     assert!(faults("A host waits (see [nobody's page](nobody.md)).").len() == 1);
     let source = "/// Help of it\nlet a = \"a \\\"b\"; // \"not this\"\nlet c = '\"'; d(r#\"e \"f\"\n g\"#, \"name\");";
-    let found: Vec<_> = [(1, " Help of it"), (2, "a \\\"b"), (3, "e \"f\""), (4, " g")]
-        .map(|(at, text)| (at, text.to_owned()))
-        .into();
-    assert_eq!(messages(source, true), found);
-    assert_eq!(messages(source, false), found[1..]);
+    let found: Vec<_> =
+        [(1, "/ Help of it"), (2, "a \\\"b"), (2, " \"not this\""), (3, "e \"f\""), (4, " g")]
+            .map(|(at, text)| (at, text.to_owned()))
+            .into();
+    assert_eq!(comments_and_messages(source), found);
+    let tests = "#[cfg(test)]\nmod tests {\n// nobody knows\nlet a = \"nobody knows\";";
+    assert_eq!(comments_and_messages(tests), [(3, " nobody knows".to_owned())]);
     assert!(hides_its_subject("- What the library wrote is copied."));
     assert!(hides_its_subject("Who installs modules is trusted."));
     for fine in ["What does a call cost?", "Whatever comes is checked.", "The library says what it wrote."] {

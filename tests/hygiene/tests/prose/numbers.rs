@@ -7,7 +7,7 @@ fn number_in(path: &str, before: &str) -> u64 {
     let source = read(path);
     let (_, rest) = source.split_once(before).unwrap_or_else(|| panic!("{path} has no {before:?}"));
     let mut rest = rest.trim_start_matches(['(', '"', '\'']);
-    for start in ["Size)", "size_t)", "Duration::from_millis(", "Duration::from_secs("] {
+    for start in ["Size)", "size_t)", "Duration::from_millis(", "Duration::from_secs(", "Bytes("] {
         rest = rest.strip_prefix(start).unwrap_or(rest);
     }
     let is_digit = |c: char| c.is_ascii_hexdigit() || ['_', 'x', 'o'].contains(&c);
@@ -92,12 +92,27 @@ fn numbers_in_documents_are_those_of_the_code() {
     };
     let memory_limit = mib(number_in("crates/lockgate/src/domain/options.rs", "            memory_limit: "));
     let stack_size = mib(number_in("crates/lockgate/src/call/instance.rs", "            stack_size: "));
-    let (run_memory, run_stack) = (gib(of_run("MEMORY: &str = ")), mib(of_run("STACK: &str = ")));
+    let (run_memory, run_stack) = (gib(of_run("MEMORY: Bytes = ")), mib(of_run("STACK: Bytes = ")));
     let (umask, most_umask) = (of_calls("process.rs", "UMASK"), of_calls("process.rs", "MAX_UMASK"));
     let most_descriptors = of_calls("descriptors.rs", "MOST");
     let largest_file = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
     let of_specs = |before: &str| number_in("crates/lockgate-programs/src/spec.rs", before);
     let of_programs = |path: &str, name| constant_of(&format!("crates/lockgate-programs/src/{path}"), name);
+    let of_share = |path: &str, name| of_programs(&format!("share/{path}"), name);
+    let offers = read("crates/lockgate-programs/src/share/server.rs");
+    // In one line: `Limits { clients: 32, …, bytes: 64 << 10 }`.
+    let (_, offers) = offers.split_once("        Limits { ").expect("the default");
+    let of_offers = |name: &str| -> u64 {
+        let (_, rest) = offers.split_once(&format!("{name}: ")).unwrap_or_else(|| panic!("no {name}"));
+        rest.split([',', ' ']).next().and_then(|number| number.parse().ok()).expect("a number")
+    };
+    let rules = read("docs/rules.md");
+    let last_rule = |kind: char| {
+        let of_rule = |line: &str| {
+            line.trim_start_matches('*').strip_prefix(kind)?.split([' ', '.']).next()?.parse::<u32>().ok()
+        };
+        rules.lines().filter_map(of_rule).max().expect("rules of the kind")
+    };
     let of_gdb = |before: &str| number_in("crates/lockgate/gdb/lockgate.py", before);
     let strings_of_python = number_in("crates/lockgate-python/python/lockgate/_types.py", "STRING_LIMIT = ");
     let of_handlers = |name| of_runtime("call/interrupt_sys.rs", name);
@@ -138,11 +153,11 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/limits.md", format!("| mappings | `mapping_limit` | {} |", commas(mappings))),
         ("docs/limits.md", format!("can be given {} at most |", commas(most_mappings))),
         ("docs/programs.md", format!("at most {} | {} |", commas(most_mappings), commas(mappings))),
-        (HEADER, format!("/* 1-{most_mappings}; {mappings}; of memory (mmap) */")),
-        ("docs/programs.md", format!("at most `\"{most_umask:o}\"` | `\"{umask:03o}\"` |")),
+        (HEADER, format!("/* default {mappings}. 1-{most_mappings}. Mappings of memory")),
+        ("docs/programs.md", format!("in a string, at most `\"{most_umask:o}\"`")),
+        ("docs/programs.md", format!("`lockgate up` removes | `\"{umask:03o}\"` |")),
         ("docs/system-calls.md", format!("it begins with {umask:03o},")),
-        (HEADER, format!("0-0{most_umask:o}; {umask:03o} */")),
-        ("crates/lockgate-cli/src/cmd/domain.rs", format!("MASK: &str = \"{umask:03o}\"")),
+        (HEADER, format!("/* default {umask:03o}. 0-0{most_umask:o}. File")),
         ("docs/limits.md", format!("Every {poll} ms the watcher")),
         ("docs/dlopen.md", format!("{joined} modules in the life of one domain")),
         ("docs/dlopen.md", format!("may block for at most {reclaim} ms")),
@@ -160,6 +175,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("CAVEATS.md", format!("larger than a guard ({} KiB)", kib(constant("GUARD")))),
         ("CAVEATS.md", format!("one thread has {} contexts", constant("SLOTS") - 1)),
         ("CAVEATS.md", format!("A module's file has at most {largest} GiB")),
+        ("docs/limits.md", format!("heap and mappings have about {} GiB of it", gib(constant("SHARED")))),
         ("docs/limits.md", format!("| memory | `memory_limit` | {memory_limit} MiB |")),
         ("docs/limits.md", format!("| stack | `stack_size` | {stack_size} MiB a thread |")),
         (
@@ -181,7 +197,7 @@ fn numbers_in_documents_are_those_of_the_code() {
             format!(
                 "| size; at most `{}G`, of which a heap can have about 2 GiB | `{}G` |",
                 gib(constant("SIZE")),
-                gib(of_run("MEMORY: &str = "))
+                run_memory
             ),
         ),
         ("docs/programs.md", format!("| `stack_size` | size | `{run_stack}M` |")),
@@ -301,6 +317,28 @@ fn numbers_in_documents_are_those_of_the_code() {
                 of_calls("timers.rs", "MOST")
             ),
         ),
+        ("docs/grants.md", format!("rounded up to {} bytes", of_runtime("grant/allocator.rs", "GRANULE"))),
+        ("docs/grants.md", format!("does within {} ms", of_calls("waits.rs", "LOOK"))),
+        ("docs/sharing.md", format!("at most {} words of 8 bytes", of_share("shape.rs", "WORDS"))),
+        ("docs/sharing.md", format!("together, a result at most {}", of_share("shape.rs", "RESULTS"))),
+        ("docs/sharing.md", format!("| clients at once | {} |", of_offers("clients"))),
+        ("docs/sharing.md", format!("| clients of one user | {} |", of_offers("clients_of_user"))),
+        ("docs/sharing.md", format!("at once | {} |", of_offers("threads"))),
+        ("docs/sharing.md", format!("may have bound | {} |", of_offers("functions"))),
+        (
+            "docs/sharing.md",
+            format!("{} KiB, at most {} MiB", of_offers("bytes"), mib(of_share("line.rs", "MOST"))),
+        ),
+        (
+            "docs/sharing.md",
+            format!("can have at most {} threads", of_offers("clients_of_user") * of_offers("threads")),
+        ),
+        ("docs/sharing.md", format!("has room for {} threads", constant("SLOTS"))),
+        ("docs/sharing.md", format!("have at most {} KiB", kib(of_share("wire.rs", "MESSAGE")))),
+        ("crates/lockgate/src/lib.rs", format!("R1–R{}", last_rule('R'))),
+        ("ARCHITECTURE.md", format!("V0 to V{} for the verifier, R1 to R{}", last_rule('V'), last_rule('R'))),
+        ("docs/threat-model.md", format!("R1 to R{} and V0 to V{}", last_rule('R'), last_rule('V'))),
+        ("CONTRIBUTING.md", format!("V0 to V{} (verifier), R1 to R{}", last_rule('V'), last_rule('R'))),
         ("docs/threat-model.md", format!("opened once without waiting, at most {largest_file} GiB")),
         ("docs/building-modules.md", format!("are ordinary files of at most {largest_file} GiB")),
         (
@@ -422,9 +460,12 @@ fn numbers_in_documents_are_those_of_the_code() {
         ),
         (HEADER, format!("the domain has {grants} grants already")),
         (HEADER, format!("more than {largest} GiB, as for files")),
-        (HEADER, format!("/* {memory_limit} MiB; image, stacks, heap, mappings */")),
-        (HEADER, format!("/* of each thread; {stack_size} MiB; whole pages */")),
+        (HEADER, format!("/* default {memory_limit} MiB. Counts image, stacks, heap, mappings */")),
+        (HEADER, format!("/* default {stack_size} MiB. Of each thread; whole pages */")),
         (HEADER, format!("All regions of a process share {shared} GiB")),
+        (HEADER, format!("A domain can have {} at a time", constant("CALLBACKS"))),
+        (HEADER, format!("/* default {guest}. 1-{guest} */", guest = guest_threads + 1)),
+        (HEADER, format!("/* default {descriptors}. 1-{most_descriptors} */")),
         (HEADER, format!("more than {} threads", of_runtime("workers/mod.rs", "MOST"))),
         (
             HEADER,

@@ -1,14 +1,13 @@
 //! The file of `lockgate up`: each mistake is told with its line.
 
 use super::listeners::Listeners;
-use crate::cmd::domain::{self, Granted};
+use crate::cmd::domain::{self, Granted, Settings};
 use crate::cmd::output;
 use crate::cmd::proxy::Preset;
 use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum as _;
 use lockgate::syscall::Grants;
 use lockgate::{DomainOptions, Module, OnFailure, Policy, Version};
-use lockgate_abi::window;
 use lockgate_outside::printable;
 use lockgate_programs::{
     Address, BackOff, Exported, Imported, Programs, ProgramsError, Ready, Restart, Spec,
@@ -23,7 +22,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What a program's table may have.
+/// What a program's table may have. `lockgate up --help` names each (`every_key_is_in_the_help_and_on_the_page`).
 const KEYS: &[&str] = &[
     "module",
     "arguments",
@@ -575,26 +574,14 @@ fn grants(name: &str, table: &Table<'_>, listeners: &mut Listeners) -> Parsed<Gr
 }
 
 fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
-    let or = |size: Option<u64>, default| size.map_or_else(|| domain::size(default), Ok).at(&table.whole);
-    let memory = table.string("memory_limit", |text| {
-        let size = domain::size(text)?;
-        if size > window::SIZE {
-            bail!("a domain has at most 4G, about 2G of it for its heap");
-        }
-        Ok(size)
-    })?;
-    let stack = table.string("stack_size", domain::size)?;
-    let mut options =
-        DomainOptions::new().memory_limit(or(memory, domain::MEMORY)?).stack_size(or(stack, domain::STACK)?);
-    if let Some(limit) = table.string("time_limit", domain::time)? {
-        options = options.time_limit(limit);
-    }
-    if let Some(limit) = table.string("cpu_limit", domain::time)? {
-        options = options.cpu_limit(limit);
-    }
-    if let Some(mask) = table.string("umask", domain::mask)? {
-        options = options.umask(mask);
-    }
+    let settings = Settings {
+        umask: table.string("umask", domain::mask)?.unwrap_or(domain::MASK),
+        time_limit: table.string("time_limit", domain::time)?,
+        cpu_limit: table.string("cpu_limit", domain::time)?,
+        memory_limit: table.string("memory_limit", domain::memory)?.unwrap_or(domain::MEMORY),
+        stack_size: table.string("stack_size", domain::size)?.unwrap_or(domain::STACK),
+    };
+    let mut options = settings.options();
     let mut names = BTreeSet::new();
     for (text, span) in table.strings("environment")? {
         let (name, value) = domain::variable(OsStr::new(&text)).context("environment").at(&span)?;

@@ -9,7 +9,7 @@ use crate::cmd::domain::{self, Report};
 use crate::cmd::ends_sys::Ends;
 use crate::cmd::output::{self, Paint};
 use anyhow::Context as _;
-use lockgate::ProgramEnd;
+use lockgate::{DomainOptions, ProgramEnd};
 use lockgate_outside::printable_text;
 use lockgate_programs::{Address, End, Event, Handle, Line, Observer, Stream, control, metrics, share};
 use printer::{Printer, Target};
@@ -23,23 +23,26 @@ The file, in TOML, has a table [programs.NAME] for each program (docs/programs.m
   module = \"server.lg\"            the program; relative paths begin at the file
   arguments = [\"--port\", \"6379\"], argv0 = \"redis-server\"
   environment = [\"NAME=VALUE\", \"PASSED_ON\"]
-  directories = [\"/data=./data\", \"/etc/ssl:ro\"], working_directory = \"/data\", umask = \"022\"
+  directories = [\"/data=./data\", \"/etc/ssl:ro\"], working_directory = \"/data\", umask = \"{mask}\"
   listen = [\"127.0.0.1:6379\"], connect = [\"example.org:443\"]
-  memory_limit = \"1G\", stack_size = \"8M\", threads = 0, descriptors = 256, mappings = 1024, time_limit, cpu_limit
+  memory_limit = \"{memory}\", stack_size = \"{stack}\", threads = 0, descriptors = {descriptors}, mappings = {mappings}, time_limit = \"2s\", cpu_limit = \"2s\"
+  exports = {{ take = \"take\" }}, imports = {{ store_take = \"store.take\" }}, turn_timeout = \"5s\"  (docs/program-calls.md)
   depends_on = [\"OTHER\"], ready = \"started\", \"listening\" or {{ line = \"TEXT\" }}
   restart = \"never\", \"on-fault\" or \"always\"; restart_delay = \"100ms\", restart_delay_max = \"30s\", restart_reset = \"10s\"
   stop_timeout = \"10s\"
 Only module must be there. Before the tables, metrics = \"127.0.0.1:9464\" has their figures at http://127.0.0.1:9464/metrics, for Prometheus.
 
-SIGTERM and SIGINT end all programs in the reverse order of their dependencies; a second one kills them. SIGHUP, SIGUSR1 and SIGUSR2 go to the programs that have handlers for them.
+SIGTERM and SIGINT end all programs in the reverse order of their dependencies; a second one kills them. SIGHUP, SIGUSR1 and SIGUSR2 go to the programs that have handlers for them or wait for them; if no program does, all end.
 
-Exit status: 0 if all programs ended well; else that of the first that failed: its own, or 125 it could not be started; {}.
+Exit status: 0 if all programs ended well; else that of the first that failed: its own, or 125 it could not be started; {faults}.
 
 Examples:
   lockgate up
   lockgate up shop.toml
   lockgate up --check shop.toml && lockgate up shop.toml
-  lockgate up --share shop shop.toml             # in another process: lockgate call --at shop store.take 'long take(long)' 3", domain::EXIT_STATUS_OF_FAULTS))]
+  lockgate up --share shop shop.toml             # in another process: lockgate call --at shop store.take 'long take(long)' 3",
+    mask = domain::MASK, memory = domain::MEMORY, stack = domain::STACK, descriptors = DomainOptions::DESCRIPTORS,
+    mappings = DomainOptions::MAPPINGS, faults = domain::EXIT_STATUS_OF_FAULTS))]
 pub struct Args {
     /// The file, or a folder with a lockgate.toml
     #[arg(default_value = ".")]

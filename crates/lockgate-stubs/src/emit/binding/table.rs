@@ -72,7 +72,7 @@ pub trait Table<'a> {
     const LEND: Row;
     /// It is freed when the copy has been made.
     const FREED: &'static str;
-    /// How many elements of memory there are where nobody says it.
+    /// How many elements of memory there are where nothing says it.
     const ONE: &'static str;
     /// How many strings there are that end with a null pointer.
     const ENDLESS: &'static str;

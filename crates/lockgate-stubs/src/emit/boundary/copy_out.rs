@@ -89,7 +89,7 @@ pub struct CopyOut<'a> {
     pub plan: &'a Plan,
     /// What sizes of it come to.
     pub size: &'a dyn Fn(&Expression) -> Value,
-    /// Of a handle: the library has made it for this call. True if nobody else may be given it.
+    /// Of a handle: the library has made it for this call. True if it may be given to no other owner.
     pub made: Option<bool>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The plan is lowered to a small tree of [`Step`]s and [`Value`]s, which a printer writes down as it stands and knows nothing about.
 //! Everything that security rests on is decided here, once. A stub is made of [`Phases`], whose order, and what stands between
-//! them, nobody but [`Phases::steps`] says. What a domain can have written is a [`Raw`](copy_out::Raw), of which
+//! them, only [`Phases::steps`] says. What a domain can have written is a [`Raw`](copy_out::Raw), of which
 //! [`CopyOut`](copy_out::CopyOut) alone makes a value.
 //!
 //! Clients in other languages stand on this one (decision 0040): only what is written here talks with a domain.

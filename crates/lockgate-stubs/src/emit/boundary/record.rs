@@ -290,7 +290,7 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
         let own = Fields { object: "host", plan };
         let passed = moved(field, buffer, &over, &|e| size(e, &own));
         let mut given = vec![set(value)];
-        // (What the program goes by is a number that the annotation speaks of, whoever has the buffer.)
+        // (What the program goes by is a number that the annotation speaks of, whichever side has the buffer.)
         if let Some(written) = buffer.written.as_ref().filter(|_| !field.cursor) {
             let room = bytes(buffer, name, &over);
             given.push(Step::Do(cast("void", length(over(written), buffer.element, room, name))));

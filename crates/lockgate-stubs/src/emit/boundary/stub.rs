@@ -370,7 +370,7 @@ impl<'p> Stub<'p> {
         let mut any = Vec::new();
         for (place, one) in blocks.iter().enumerate() {
             for other in &blocks[place + 1..] {
-                // (What it does not read of one it does not miss: numbers that nobody wants go where they like.)
+                // (What it does not read of one it does not miss: numbers that nothing uses go where they like.)
                 let changed = one.reads && one.writes || other.reads && other.writes;
                 let both = one.writes && other.writes && one.many && other.many;
                 if changed || both {
@@ -721,7 +721,7 @@ impl<'p> Stub<'p> {
         self.passed().find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
     }
 
-    /// What `parameter` is set to is a handle that nobody else may be given.
+    /// What `parameter` is set to is a handle that may be given to no other owner.
     pub fn claims(&self, parameter: &Parameter, before: Option<&Passing>, after: &Outcome) -> bool {
         let carries = |number: usize| self.plan.follows_handles() && self.plan.carries(number);
         // (What goes in and stays may come back, and any other of the program's. What ends does not.)

@@ -144,7 +144,7 @@ fn qualified(spelling: &str) -> String {
     words.map(word).collect::<Vec<String>>().join(" ")
 }
 
-/// A type that crosses: a number, a structure, or a pointer that nobody follows.
+/// A type that crosses: a number, a structure, or a pointer that is not followed.
 fn ctype(kind: &CType) -> String {
     match &kind.shape {
         Shape::Array(element, count) => format!("std::array<{}, {count}>", ctype(element)),

@@ -15,7 +15,7 @@ pub(super) fn living<T>(header: &BindingHeader, look: impl FnOnce(&Info) -> T) -
     (!header.retired.load(Ordering::Acquire)).then(|| look(unsafe { &*header.info }))
 }
 
-/// As long as this is held nobody looks: a header is being retired, or used again.
+/// As long as this is held no thread looks: a header is being retired, or used again.
 pub(crate) fn retiring() -> RwLockWriteGuard<'static, ()> {
     RETIRING.write().unwrap_or_else(PoisonError::into_inner)
 }

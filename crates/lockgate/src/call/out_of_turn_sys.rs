@@ -28,7 +28,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
     // SAFETY: our own block; a record that has the frame's mark is the gate's, as are those below; the results are on our stack.
     unsafe {
         let block = block_sys::block();
-        // A caller whom nobody tells finds no number, and a pointer to nothing.
+        // A caller that is not told finds no number, and a pointer to nothing.
         *results = [u64::MAX; 4];
         thread_sys::ask_before_calls();
         (*block).pending = 1;
@@ -49,7 +49,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
         state.failed.set(first_header(binding));
         (*block).transit = outcome_sys::untaken(outermost);
         restore_words(&*outermost);
-        // Nobody comes back to it a second time.
+        // No thread comes back to it a second time.
         (*gate).mark = GATE.into();
         if !(*binding).reporter.is_null() {
             lockgate_report_failure(binding, results, 1);
