@@ -34,3 +34,37 @@ pub(super) unsafe fn set_top(block: *mut ThreadBlock, record: *mut Record) {
     // SAFETY: an aligned word of the block.
     unsafe { AtomicPtr::from_ptr(&raw mut (*block).top) }.store(record, Ordering::Relaxed);
 }
+
+/// The thread is in transit from here on ([`ThreadBlock::transit`]), by the address `at`; false if something is already. One instruction asks and
+/// says so, as in proxies and gates: what comes between two is a handler, which may switch to another stack, whose call does both.
+pub(super) fn begin_transit(at: u64) -> bool {
+    replace_transit(0, at)
+}
+
+/// It is no more, unless what is in transit is something else.
+pub(super) fn end_transit(at: u64) {
+    replace_transit(at, 0);
+}
+
+/// Whether it is `at` that is in transit.
+pub(super) fn is_in_transit(at: u64) -> bool {
+    // SAFETY: a word of the thread's own block, which its handlers change.
+    unsafe { (&raw const (*block()).transit).read_volatile() == at }
+}
+
+fn replace_transit(from: u64, to: u64) -> bool {
+    let replaced: u8;
+    // SAFETY: a word of the thread's own block. (No other thread has it: the bus need not be locked.)
+    unsafe {
+        core::arch::asm!(
+            "cmpxchg qword ptr [{word}], {to}",
+            "sete {replaced}",
+            word = in(reg) &raw mut (*block()).transit,
+            to = in(reg) to,
+            replaced = out(reg_byte) replaced,
+            inout("rax") from => _,
+            options(nostack)
+        );
+    }
+    replaced != 0
+}

@@ -20,7 +20,6 @@ use crate::walk::is_on_own_frames;
 use lockgate_abi::context;
 use rustix::io::Errno;
 use std::ptr;
-use std::sync::atomic::{Ordering, compiler_fence};
 
 /// What [`context::CALL`] asks for. Returns the value for rax.
 ///
@@ -63,9 +62,11 @@ pub(super) unsafe extern "C-unwind" fn lockgate_context(
             let leaves = wanted == context::LEAVE && !is_own;
             // SAFETY: as above.
             let word = unsafe {
-                set_transit(own as u64);
+                if !block_sys::begin_transit(own as u64) {
+                    return domain.contexts().nobodys() as i64; // the gate ends this call
+                }
                 let word = switch(gate, own, state, domain, word, leaves);
-                set_transit(0);
+                block_sys::end_transit(own as u64);
                 word
             };
             match word {
@@ -78,22 +79,14 @@ pub(super) unsafe extern "C-unwind" fn lockgate_context(
     }
 }
 
-/// The thread is in transit ([`ThreadBlock::transit`](super::layout::ThreadBlock::transit)) from here on: an address above all that it does
-/// meanwhile; or, with 0, is not.
-fn set_transit(value: u64) {
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: a word of the thread's own block, which its handlers read.
-    unsafe { (&raw mut (*block_sys::block()).transit).write_volatile(value) }
-    compiler_fence(Ordering::SeqCst);
-}
-
 fn refuse(cause: Cause) -> i64 {
     end_call(cause);
     0
 }
 
 /// Goes on in what `word` says; what the thread is in waits, or `leaves` for good. Returns the word for it. The thread is in transit
-/// meanwhile: no handler's call is let in before the gate says where the thread runs.
+/// meanwhile ([`ThreadBlock::transit`](super::layout::ThreadBlock::transit)), by an address above all that it does: no handler's call is let in
+/// before the gate says where the thread runs.
 ///
 /// # Safety
 /// For the gate of system calls, with its record on top.
@@ -111,7 +104,10 @@ unsafe fn switch(
     // A handler on another host stack has made a call there that is in progress still: the gate ends this one. If that call is over by then,
     // the gate goes on, in what it was in. From here on no call begins, and so none is in the way before the gate is off the records.
     // SAFETY: as above; the entry's frame has the gate's mark.
-    if unsafe { repair_sys::find(state, gate, mark) } != Found::Innermost {
+    // (As in the gate, what is in transit still when the record is the innermost one stays so.)
+    if unsafe { repair_sys::find(state, gate, mark) } != Found::Innermost
+        || !block_sys::is_in_transit(mark as u64)
+    {
         return Ok(domain.contexts().nobodys());
     }
     let Some(taken) = domain.contexts().take(word, here, own)? else {

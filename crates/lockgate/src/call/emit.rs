@@ -298,9 +298,11 @@ impl Emitter<'_> {
         let transit = self.field(offset_of!(ThreadBlock, transit));
         self.part("admission");
         code!(self
-            ; fs cmp QWORD [transit], 0
+            // One instruction asks whether something is in transit, and says that this call is: between two, handlers that switch stacks
+            // might let another call begin, be interrupted, and find its note overwritten.
+            ; xor eax, eax
+            ; fs cmpxchg [transit], rsp
             ; jne ->slow
-            ; fs mov [transit], rsp
             ; mov rax, rsp
             ; fs sub rax, [low]
             ; fs cmp rax, [size]
@@ -311,6 +313,10 @@ impl Emitter<'_> {
             ; fs cmp [top], r10
             ; jne ->nested
             ; ->place:
+            // Of what was in transit when a call was in a domain's code, the note is that call's by now: it goes its way, and asks nobody. What is so
+            // still, now that no entry is innermost, stays so: nothing changes the innermost record without it.
+            ; fs cmp [transit], rsp
+            ; jne ->slow
         );
         self.nest();
         self.place();
@@ -590,7 +596,9 @@ impl Emitter<'_> {
         self.part("record");
         let kind = if self.abi.limited { LIMITED_ENTRY } else { ENTRY };
         code!(self
-            ; mov QWORD [BYTE r10 + KIND], kind.into()
+            ; cmp QWORD [BYTE r10 + KIND], kind.into()
+            ; jne ->kind
+            ; ->of_kind:
             ; mov [BYTE r10 + BINDING], r11
             ; mov [BYTE r10 + CONTROL], rax
             ; mov [BYTE r10 + HOST], rsp
@@ -1068,6 +1076,13 @@ impl Emitter<'_> {
     /// Cold code.
     fn out_of_line(&mut self) {
         let exit = self.field(offset_of!(ThreadBlock, exit));
+        let kind = if self.abi.limited { LIMITED_ENTRY } else { ENTRY };
+        self.part("record");
+        code!(self
+            ; ->kind:
+            ; mov QWORD [BYTE r10 + KIND], kind.into()
+            ; jmp ->of_kind
+        );
         self.part("exit of another entry");
         code!(self
             ; ->stale:
@@ -1174,7 +1189,9 @@ impl Emitter<'_> {
         self.part("admission, the slow path");
         code!(self
             ; ->back:
-            ; fs mov QWORD [transit], 0
+            ; mov rax, rsp // what is another's stays
+            ; xor r10d, r10d
+            ; fs cmpxchg [transit], r10
             ; ->slow:
             ; fs jmp QWORD [slow]
         );

@@ -44,16 +44,30 @@ core::arch::global_asm!(
 
     # A gate begins to go back, unless a proxy is in transit, whose place was found before (then \other), or the record at rbx is not its own,
     # or not the innermost one (\covered). From here on until it is off the records no call begins: a handler may switch to another stack, and
-    # what the gate has found here would not be true any more. Block's offset in r10, the frame in r12; changes rdi.
+    # what the gate has found here would not be true any more. As in the proxy, one instruction asks and says so, and what is in transit still when
+    # the record is the innermost one stays so. Block's offset in r10, the frame in r12; changes rdi.
     .macro lockgate_gate_goes_back covered,other
-    cmpq $0,%fs:{TRANSIT}(%r10)
+    mov %rax,%rdi
+    xor %eax,%eax
+    cmpxchg %rsp,%fs:{TRANSIT}(%r10)
+    mov %rdi,%rax
     jne \other
-    mov %rsp,%fs:{TRANSIT}(%r10)
     cmp %rbx,%fs:{TOP}(%r10)
     jne \covered
+    cmp %rsp,%fs:{TRANSIT}(%r10)
+    jne \other
     mov (%r12),%rdi
     cmp %rdi,{KIND}(%rbx)
     jne \covered
+    .endm
+
+    # It does not: nothing of its own is in transit. What is another's stays. Keeps rax; changes rdi and rsi.
+    .macro lockgate_gate_stays
+    mov %rax,%rdi
+    mov %rsp,%rax
+    xor %esi,%esi
+    cmpxchg %rsi,%fs:{TRANSIT}(%r10)
+    mov %rdi,%rax
     .endm
 
     # It is off the records: \entry, its entry's, is the innermost one. Where \zero is a register, that is 0.
@@ -484,7 +498,7 @@ lockgate_gate_check:
     jmp .Lgate_unwind
 
 .Lgate_covered:
-    movq $0,%fs:{TRANSIT}(%r10)
+    lockgate_gate_stays
 .Lgate_pending:
     push %rax
     push %rdx
@@ -669,7 +683,7 @@ lockgate_gate_resolve:
     .cfi_restore_state
 
 .Lresolve_covered:
-    movq $0,%fs:{TRANSIT}(%r10)
+    lockgate_gate_stays
 .Lresolve_pending:
     lockgate_gate_ask
     jmp .Lresolve_back
@@ -802,7 +816,7 @@ lockgate_gate_syscall:
     jmp .Lsyscall_leave
 
 .Lsyscall_covered:
-    movq $0,%fs:{TRANSIT}(%r10)
+    lockgate_gate_stays
 .Lsyscall_pending: # where the call goes on, signals of the domain's own may be waiting
     push %rcx
     push %rcx
@@ -926,7 +940,7 @@ lockgate_gate_syscall_as_call:
     jmp .Las_call_leave
 
 .Las_call_covered:
-    movq $0,%fs:{TRANSIT}(%r10)
+    lockgate_gate_stays
 .Las_call_pending:
     mov {BINDING}-{RECORD}(%rbx),%rcx
     lockgate_gate_modules_words 1
@@ -1013,7 +1027,7 @@ lockgate_gate_resume:
     jmp .Lresume_leave
 
 .Lresume_covered:
-    movq $0,%fs:{TRANSIT}(%r10)
+    lockgate_gate_stays
 .Lresume_pending:
     lockgate_gate_ask
     jmp .Lresume_back

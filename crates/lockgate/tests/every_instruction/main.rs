@@ -33,6 +33,12 @@ enum Event {
     Own,
 }
 
+impl Event {
+    fn kills(self) -> bool {
+        matches!(self, Event::Kill | Event::KillAndKick | Event::SignalThenKill)
+    }
+}
+
 /// The process in which it happens.
 struct Victim {
     child: Child,
@@ -42,6 +48,12 @@ struct Victim {
     way: Option<Way>,
     /// Where the last event happened.
     place: u64,
+    /// A kick finds the thread wherever it stands: it is in the domain that is killed for as long as its call lasts.
+    stays: bool,
+    /// How many kicks have found it.
+    kicks: usize,
+    /// The library's own code holds locks on its way, which a kill takes: it cannot come there while the thread stands still.
+    locks: bool,
 }
 
 impl Victim {
@@ -55,8 +67,18 @@ impl Victim {
         let mut child = command.spawn().expect("the test program runs");
         let orders = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let locks = scenario.starts_with("lazy") || scenario == "repair";
         let ends = !scenario.starts_with("for_ever") && !scenario.starts_with("kill_waiting");
-        Victim { child, orders, answers, way: ends.then(Way::default), place: 0 }
+        Victim {
+            child,
+            orders,
+            answers,
+            way: ends.then(Way::default),
+            place: 0,
+            stays: !ends,
+            kicks: 0,
+            locks,
+        }
     }
 
     fn order(&mut self, what: &str) {
@@ -112,6 +134,58 @@ impl Victim {
         self.answer("outcome");
         self.call(event, steps);
         self.way.take().expect("calls that end")
+    }
+
+    /// One round of two coroutines' calls: what comes of them. A signal comes where the first call comes to `place` for the first time, and
+    /// another one `steps` instructions into the second call; nothing if the round has not come to either.
+    fn switch_twice(&mut self, place: u64, steps: usize) -> Option<String> {
+        let thread = self.begin();
+        let process = self.child.id();
+        let mut happened = thread.go_to(place, 1);
+        if happened {
+            self.place = place;
+            thread.send(process, libc::SIGUSR1);
+            let mut stop = thread.go_on(Stop::Step);
+            while stop != Stop::Mark {
+                stop = thread.go_on(stop);
+            }
+        }
+        let mut stop = Stop::Mark; // of the second call
+        for _ in 0..steps {
+            stop = thread.step(stop);
+            if stop == Stop::Mark {
+                break; // its end
+            }
+        }
+        happened &= stop == Stop::Step;
+        if stop == Stop::Step {
+            thread.send(process, libc::SIGUSR1);
+        }
+        while stop != Stop::Mark {
+            stop = thread.go_on(stop);
+        }
+        thread.release();
+        let outcome = self.answer("outcome");
+        happened.then_some(outcome)
+    }
+
+    /// Such a round without signals: the places of the first call up to where it gives way, those of both up to where they leave the host's
+    /// stack, and what of it is code that stays.
+    fn ways_of_two(&mut self) -> [Vec<(u64, bool)>; 2] {
+        let thread = self.begin();
+        let ways = [(); 2].map(|()| {
+            let (mut places, mut stop, from) = (Vec::new(), Stop::Mark, thread.stack());
+            loop {
+                stop = thread.step(stop);
+                if stop == Stop::Mark {
+                    return places;
+                }
+                places.push((thread.place(), thread.stack().abs_diff(from) < tracer_sys::FAR));
+            }
+        });
+        thread.release();
+        self.answer("outcome");
+        ways
     }
 
     /// Where code of this program lies in the victim, which is the same program.
@@ -172,6 +246,20 @@ impl Victim {
         gone.map(|_| (outcome, happened))
     }
 
+    /// The first kick of a kill finds the thread here, and it goes on when the watcher has looked at it since.
+    fn take_kick(&mut self, thread: Tracee, stop: Stop) -> Stop {
+        let (stop, is_taken) = match self.stays {
+            true => (thread.take_signal(stop), true),
+            false => thread.take_if_pending(stop),
+        };
+        if is_taken {
+            self.kicks += 1;
+            self.order("watch");
+            self.answer("watched");
+        }
+        stop
+    }
+
     /// `event` happens to the thread where it stands, and it goes on to the call's end.
     fn happen(&mut self, event: Event, thread: Tracee, mut stop: Stop) {
         self.place = thread.place();
@@ -183,9 +271,7 @@ impl Victim {
             Event::KillAndKick => {
                 self.order("kill");
                 self.answer("killed");
-                stop = thread.take_signal(stop);
-                self.order("watch");
-                self.answer("watched");
+                stop = self.take_kick(thread, stop);
             }
             // Not by the tracer's own means: at the first instruction of a handler they do nothing.
             Event::Signal => thread.send(self.child.id(), libc::SIGUSR1),
@@ -194,14 +280,14 @@ impl Victim {
                 self.order("raw");
                 self.answer("raw");
                 thread.send(self.child.id(), libc::SIGUSR1);
-                while stop != STAYS {
+                while stop != STAYS && stop != Stop::Mark {
                     stop = thread.go_on(stop);
                 }
                 self.order("kill");
                 self.answer("killed");
-                stop = thread.take_signal(Stop::Step);
-                self.order("watch");
-                self.answer("watched");
+                if stop == STAYS {
+                    stop = self.take_kick(thread, Stop::Step);
+                }
             }
             Event::Rival => {
                 self.order("rival");
@@ -250,7 +336,7 @@ fn at_some_instructions(
 ) -> BTreeMap<String, usize> {
     let what = format!("{scenario}, {}", handler.unwrap_or("-"));
     let mut victim = Victim::start(scenario, handler);
-    if stride == 1 && victim.way.is_some() && !support::thorough() {
+    if stride == 1 && victim.way.is_some() && (!support::thorough() || event.kills() && victim.locks) {
         return at_each_place(victim, event, most, &what);
     }
     // Calls that do not end by themselves are stepped from their beginning.
@@ -277,7 +363,7 @@ fn at_each_place(mut victim: Victim, event: Event, most: usize, what: &str) -> B
     let way = victim.way_of(event, most);
     let assembly = victim.here(&tracer_sys::assembly());
     let is_assembly = |place: u64| !way.stays(place) || assembly.iter().any(|code| code.contains(&place));
-    let places = way.places(|_| true, 2);
+    let places = way.places(|place| is_assembly(place) || !(event.kills() && victim.locks), 2);
     let mut outcomes = BTreeMap::new();
     for (number, (place, times)) in places.into_iter().enumerate() {
         let is_in = match (is_assembly(place), times) {
@@ -294,7 +380,10 @@ fn at_each_place(mut victim: Victim, event: Event, most: usize, what: &str) -> B
             }
         }
     }
-    println!("{what}: {outcomes:?}");
+    println!("{what}: {} kicks, {outcomes:?}", victim.kicks);
+    if matches!(event, Event::KillAndKick | Event::SignalThenKill) {
+        assert!(victim.kicks > 20, "{what}: {} kicks", victim.kicks);
+    }
     outcomes
 }
 
@@ -418,6 +507,44 @@ fn a_kill_ends_a_call_that_calls_the_host() {
     kill_at_every_instruction("call_back", MOST, &["killed, then killed", "returned 12, then killed"]);
 }
 
+/// Within the gate that binds an import at its first call, and what it calls.
+#[test]
+fn a_kill_ends_a_call_that_binds_an_import() {
+    kill_at_every_instruction("lazy", usize::MAX, &["killed, then killed", "returned 4, then killed"]);
+}
+
+/// Within the slow path of a call that drops what a jump has left.
+#[test]
+fn a_kill_ends_a_call_behind_a_jump() {
+    kill_at_every_instruction("repair", usize::MAX, &["killed, then killed", "returned 11, then killed"]);
+}
+
+/// Calls through a gate of each kind, and what they return.
+const GATES: [(&str, i64); 6] =
+    [("call_back", 12), ("ask", 2), ("lazy", 4), ("across", 4), ("jump", 3), ("turn", 3)];
+
+fn kill_at_every_gate(handler: Option<&str>, event: Event) {
+    let part = support::Part::one_in(3, format!("kicks at gates, {}", handler.unwrap_or("-")));
+    for (scenario, result) in part.among(GATES) {
+        let outcomes = with_handler(scenario, handler, event, usize::MAX);
+        let expected = ["killed, then killed".to_owned(), format!("returned {result}, then killed")];
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// The thread goes on when its first kick has come and gone, and the watcher has looked. Red if a kick that finds it at a gate is all that ends the
+/// call, and does not.
+#[test]
+fn a_kick_at_any_gate_is_not_the_last_one() {
+    kill_at_every_gate(None, Event::KillAndKick);
+}
+
+/// The same while it is in a handler of the host's, above the gate.
+#[test]
+fn a_kick_in_a_handler_above_any_gate_is_not_the_last_one() {
+    kill_at_every_gate(Some("stays"), Event::SignalThenKill);
+}
+
 /// Callers of an exclusive domain wait for each other, and none waits for ever: whoever leaves wakes whoever came meanwhile.
 #[test]
 fn no_wake_up_is_lost() {
@@ -438,9 +565,15 @@ fn locks_hold_when_a_second_thread_comes() {
 /// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.
 #[test]
 fn signals_come_between_any_two_instructions() {
-    for (scenario, result) in
-        [("increment", 2), ("call_back", 12), ("across", 4), ("jump", 3), ("turn", 3), ("doze", 2)]
-    {
+    for (scenario, result) in [
+        ("increment", 2),
+        ("call_back", 12),
+        ("across", 4),
+        ("jump", 3),
+        ("turn", 3),
+        ("doze", 2),
+        ("repair", 11),
+    ] {
         let outcomes = at_every_instruction(scenario, Event::Signal, MOST);
         for (outcome, times) in outcomes {
             assert_eq!(
@@ -489,20 +622,21 @@ fn calls_of_handlers_on_the_hosts_stack_take_no_error_away() {
 /// does not say in its record what the thread's place in the client was: it is another domain's then.
 #[test]
 fn a_jump_out_of_a_lazy_import_moves_no_stack() {
-    let outcomes = at_every_instruction("lazy", Event::Signal, 300);
+    let outcomes = at_every_instruction("lazy", Event::Signal, usize::MAX);
     assert!(outcomes.get("jumped, then 4").is_some_and(|times| *times > 20), "{outcomes:?}");
     assert!(outcomes.keys().all(|outcome| !outcome.contains("moved")), "{outcomes:?}");
 }
 
 /// Calls that a handler on the host's stack interrupts: what they return, and at how many of their instructions, at most.
-const CALLS: [(&str, i64, usize); 7] = [
+const CALLS: [(&str, i64, usize); 8] = [
     ("increment", 2, 2 * MOST),
     ("exclusive", 2, 2 * MOST),
     ("deep", 11, 2 * MOST),
     ("deep_across", 2, 2 * MOST),
-    ("lazy_deep", 2, 300),
+    ("lazy_deep", 2, usize::MAX),
     ("jump", 3, 2 * MOST),
     ("turn", 3, 5 * MOST),
+    ("repair", 11, usize::MAX),
 ];
 
 /// A handler on the host's own stack calls a domain wherever the signal comes: it is refused, or works, and no live frame changes. Red if
@@ -511,6 +645,18 @@ const CALLS: [(&str, i64, usize); 7] = [
 fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
     for (scenario, result, most) in CALLS {
         let outcomes = with_handler(scenario, Some("calls"), Event::Signal, most);
+        let expected = ["entered", "refused"]
+            .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// What the handler calls compares where it begins with the lowest live word of the domain's, as the domain knows it: the return word of its call of
+/// the gate. Red if a place is above that, even where nothing is overwritten.
+#[test]
+fn calls_of_handlers_begin_below_the_lowest_live_word() {
+    for (scenario, result) in [("low", 11), ("low_across", 2), ("lazy_low", 2)] {
+        let outcomes = with_handler(scenario, Some("looks"), Event::Signal, usize::MAX);
         let expected = ["entered", "refused"]
             .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
         assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
@@ -834,4 +980,61 @@ fn handlers_that_switch_to_an_outer_call_change_no_frame() {
     }
     let ended = outcomes.get("Gate; returned 1515870810").copied().unwrap_or_default();
     assert!(ended > 10, "{outcomes:?}");
+}
+
+/// Handlers switch twice: out of a call, or a gate on its way back, to another coroutine, and from the middle of that one's proxy back. One of the
+/// two calls is refused or ends, or both are as they would be; and no call begins while another one's proxy is in transit. Red if one instruction
+/// asks whether something is in transit, and another one says that something is: the first call overwrites the second one's note, and goes on
+/// where that one begins later.
+#[test]
+fn handlers_that_switch_stacks_twice_change_no_frame() {
+    let mut victim = Victim::start("go_deeper", Some("gives way twice"));
+    let ways = victim.ways_of_two();
+    let way = way::Way::of(victim.child.id());
+    let assembly = victim.here(&tracer_sys::assembly());
+    let is_assembly = |place: u64| !way.stays(place) || assembly.iter().any(|code| code.contains(&place));
+    let [first, second] = ways;
+    // The host's code of the first call: its way in, then a host function's, with the gate's around it.
+    let stretches: Vec<_> = first.chunk_by(|one, next| one.1 == next.1).collect();
+    let [begin, _, function, ..] = stretches[..] else { panic!("{} stretches", stretches.len()) };
+    let places = |way: &[(u64, bool)]| way.iter().map(|(place, _)| *place).collect::<Vec<_>>();
+    let begin: Vec<u64> = places(begin).into_iter().filter(|place| is_assembly(*place)).collect();
+    let function = places(function);
+    let back = function.iter().rposition(|place| !is_assembly(*place)).expect("a function in Rust") + 1;
+    let proxy = second.iter().take_while(|(_, is_hosts)| *is_hosts).enumerate();
+    let seconds = proxy.filter(|(_, (place, _))| is_assembly(*place)).map(|(number, _)| number + 1);
+    let seconds: Vec<usize> = support::Part::one_in(8, "two switches").among(seconds).collect();
+    assert!(
+        begin.len() > 20 && function.len() > back + 20 && seconds.len() > 2,
+        "{begin:x?} {function:x?} {seconds:?}"
+    );
+    let mut outcomes: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+    for (number, &place) in begin.iter().chain(&function[back..]).enumerate() {
+        for &steps in &seconds {
+            let _watchdog = watchdog("a call that does not come back");
+            let Some(outcome) = victim.switch_twice(place, steps) else { continue };
+            // A call that has not begun is refused, if it does not go on.
+            let way = if number < begin.len() { "proxy" } else { "gate" };
+            outcomes.entry(format!("{way}: {outcome}")).or_default().push((number, steps));
+        }
+    }
+    let counts: BTreeMap<_, _> = outcomes.iter().map(|(outcome, places)| (outcome, places.len())).collect();
+    println!("{} places in the proxy, {} in the gate: {counts:?}", begin.len(), function.len() - back);
+    // Where the first call has not begun, it is refused; behind that, the host comes back to its gate while the second one's proxy is in transit.
+    let expected = [
+        "gate: Gate; TooDeep",
+        "gate: Gate; returned 1515870810",
+        "gate: returned 10; SignalHandler",
+        "gate: returned 10; returned 1515870810",
+        "proxy: Gate; TooDeep",
+        "proxy: SignalHandler; returned 1515870810",
+        "proxy: returned 10; SignalHandler",
+        "proxy: returned 10; returned 1515870810",
+    ];
+    for (outcome, places) in &outcomes {
+        assert!(expected.contains(&outcome.as_str()), "{outcome}, at {places:?}");
+    }
+    for outcome in ["proxy: SignalHandler; returned 1515870810", "gate: Gate; returned 1515870810"] {
+        assert!(outcomes.contains_key(outcome), "{outcome}: {:?}", outcomes.keys());
+    }
 }

@@ -90,6 +90,18 @@ impl Tracee {
         }
     }
 
+    /// The same of a signal that may be pending, and may be blocked; whether there was one. (A kick by SIGTRAP does not count, and comes again.)
+    pub fn take_if_pending(self, from: Stop) -> (Stop, bool) {
+        if !self.has_pending() {
+            return (from, false);
+        }
+        let stop = self.step(from);
+        match stop {
+            Stop::Signal(_) => (self.take_signal(stop), true),
+            _ => (stop, false),
+        }
+    }
+
     fn has_pending(self) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.number)).expect("a thread");
         let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:")).expect("signals");
@@ -157,6 +169,13 @@ impl Tracee {
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         self.request(libc::PTRACE_GETREGS, &raw mut registers as usize);
         registers.rip
+    }
+
+    /// Its stack pointer.
+    pub fn stack(self) -> u64 {
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        self.request(libc::PTRACE_GETREGS, &raw mut registers as usize);
+        registers.rsp
     }
 
     /// Sends it a signal; `process` is the one that it belongs to.
@@ -294,6 +313,9 @@ pub fn unblock() {
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &one, std::ptr::null_mut());
     }
 }
+
+/// No two places on a coroutine's stack are so far apart, and none is closer to a domain's.
+pub const FAR: u64 = 1 << 20;
 
 /// One that may end its thread.
 pub type EndingHandler = extern "C-unwind" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);

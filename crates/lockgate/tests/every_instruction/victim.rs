@@ -326,7 +326,8 @@ fn server() -> Guest {
         long go_deeper(long x) { return host(x) + sink(20, x); }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
         .to_owned()
-        + &frames(&[("deep", "host(x) + 0 * getppid()")]);
+        + &frames(&[("deep", "host(x) + 0 * getppid()")])
+        + &low("host(x)");
     let exports = [
         "long increment(long)",
         "long for_ever(long)",
@@ -363,6 +364,8 @@ fn server() -> Guest {
         "long smash(long)",
         "long deep(long)",
         "long where(void)",
+        "long low(long)",
+        "long is_below(long)",
     ];
     exports.iter().fold(Guest::c(&source).gate("long host(long)"), |guest, export| guest.export(export))
 }
@@ -375,14 +378,39 @@ fn client() -> Guest {
         long wait_on_stack(long x) { return wait_8(1, 2, 3, 4, 5, 6, 7, x) - 1; }
         long crash(long);"
         .to_owned()
-        + &frames(&[("deep", "increment(x)"), ("deep_failing", "crash(x)")]);
+        + &frames(&[("deep", "increment(x)"), ("deep_failing", "crash(x)")])
+        + &low("increment(x)");
     let guest = Guest::c(&source).gate("long for_ever(long)").gate("long increment(long)");
     let guest = guest.gate("long crash(long)").export("long deep_failing(long)");
     let guest = guest.gate("long wait_8(long, long, long, long, long, long, long, long)");
     let wide = "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)";
     let guest = guest.gate(wide).export("long call_wide(long)");
     let guest = guest.export("long wait_on_stack(long)").export("long smash(long)").export("long deep(long)");
+    let guest = guest.export("long low(long)").export("long is_below(long)");
     guest.export("long wait(long)").export("long twice(long)").export("long where(void)")
+}
+
+/// A function whose lowest live word is known while it calls: the return word of that call. And one that says whether it begins below.
+fn low(call: &str) -> String {
+    format!(
+        "
+        static volatile long lowest;
+        long low(long x) {{
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            long rsp;
+            __asm__ volatile(\"lea (%%rsp),%0\" : \"=r\"(rsp));
+            lowest = rsp - 8;
+            long sum = {call};
+            lowest = 0;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }}
+        long is_below(long x) {{
+            long own = (long)__builtin_frame_address(0) + 8;
+            return !lowest || own < lowest ? 0x5a5a5a5a : x;
+        }}"
+    )
 }
 
 /// What two threads do under a lock of libc's: the one that says 5 stays there until the host lets it go.
@@ -517,14 +545,18 @@ impl World {
             | "trap_own"
             | "overflow_own"
             | "return_own"
+            | "low"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
+            "repair" => return World::of(direct("deep"), vec![server], 0).placed(),
             "attach" => return World::of(direct("increment"), vec![server], 0),
             "wide" => return World::wide(server),
             "exclusive" => return World::of(direct("increment"), vec![server], 0),
             "lazy" => return World::lazy(server, "twice"),
             "lazy_deep" => return World::lazy(server, "deep"),
+            "lazy_low" => return World::lazy(server, "low"),
+            "low_across" => ("low", 0),
             "deep_across" => ("deep", 0),
             "deep_failing" => ("deep_failing", 0),
             "kill_waiting_callee" => ("wait", 1),
@@ -602,6 +634,9 @@ fn say(result: Result<i64, CallError>) -> String {
 /// Of a domain of [`SERVER`].
 fn options(name: &str) -> DomainOptions {
     let host = |_: &Domain, x: i64| {
+        if LEAVES.replace(false) {
+            host_sys::jump_out();
+        }
         if INVADING.load(Ordering::SeqCst) == ASKED {
             while INVADING.load(Ordering::SeqCst) == ASKED {
                 std::thread::yield_now();
@@ -659,6 +694,8 @@ fn waits(number: i32) -> bool {
 static FROM_HANDLERS: Mutex<Option<Called>> = Mutex::new(None);
 
 thread_local! {
+    /// The next call of the host's function jumps out of it.
+    static LEAVES: Cell<bool> = const { Cell::new(false) };
     static HANDLED: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
@@ -883,14 +920,18 @@ extern "C" fn give_way_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, conte
 }
 
 /// A host function of one coroutine's call gives way, and another coroutine, whose stack lies below, makes a call, in which the signal comes.
-/// Its handler gives way, and the first call goes on, deeper, to the next host function; then the second one's, and the first one's.
-fn going_back_round(going: &Mutex<Receiver<()>>) {
+/// Its handler gives way, and the first call goes on, deeper, to the next host function; then the second one's, and the first one's. If signals
+/// come `twice`, the first one does in the first call, which gives way there, and its first host function does not.
+fn going_back_round(going: &Mutex<Receiver<()>>, twice: bool) {
     // Once for all: later mappings, and so stacks of threads, lie below.
     static STACKS: LazyLock<[u64; 2]> = LazyLock::new(|| host_sys::coroutine_stacks(0));
     let [low, high] = *STACKS;
     let round = || {
-        let give_way = HostFunction::new(|_: &Domain, x: i64| {
-            host_sys::give_way();
+        let calls = AtomicI32::new(0);
+        let give_way = HostFunction::new(move |_: &Domain, x: i64| {
+            if calls.fetch_add(1, Ordering::SeqCst) > 0 || !twice {
+                host_sys::give_way();
+            }
             x
         });
         let domain = Domain::new(&SERVER, DomainOptions::new().name("server").gate("host", give_way))
@@ -900,7 +941,12 @@ fn going_back_round(going: &Mutex<Receiver<()>>) {
         smash.call(1).expect("a call");
         let told: [Rc<Cell<Option<String>>>; 2] = Default::default();
         let [one, other] = told.clone();
-        let mut first = Coroutine::new(high, move || one.set(Some(say(goes_deeper.call(5)))));
+        let mut first = Coroutine::new(high, move || {
+            if twice {
+                mark();
+            }
+            one.set(Some(say(goes_deeper.call(5))));
+        });
         let mut second = Coroutine::new(low, move || {
             mark();
             let result = smash.call(1);
@@ -948,7 +994,7 @@ fn victim() {
     let own = own.as_deref();
     let handle = match own {
         None => handler as Handler,
-        Some("calls" | "calls another" | "invites") => call_in_handler,
+        Some("calls" | "calls another" | "invites" | "looks") => call_in_handler,
         Some("fails") => fail_in_handler,
         Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
@@ -960,7 +1006,7 @@ fn victim() {
         Some("unwinds") => unwind_in_handler,
         Some("switches") => switch_in_handler,
         Some("switches anywhere") => switch_anywhere,
-        Some("gives way") => give_way_in_handler,
+        Some("gives way" | "gives way twice") => give_way_in_handler,
         Some(other) => panic!("no handler {other}"),
     };
     let another = || Domain::new(&SERVER, options("another")).expect("a domain");
@@ -1029,10 +1075,10 @@ fn victim() {
         while own == Some("ends") {
             ending_round(scenario, &going);
         }
-        if own == Some("gives way") {
+        if own.is_some_and(|own| own.starts_with("gives way")) {
             let going = Mutex::new(going);
             loop {
-                going_back_round(&going);
+                going_back_round(&going, own == Some("gives way twice"));
             }
         }
         if own.is_some_and(|own| own.starts_with("switches")) {
@@ -1050,6 +1096,7 @@ fn victim() {
                 Some("invades") => "deep",
                 Some("invites") => "invite",
                 Some("fails") => "fall",
+                Some("looks") => "is_below",
                 _ => "smash",
             };
             let smash = || Called::Typed(smashed.bind(name).expect("an export"));
@@ -1067,7 +1114,7 @@ fn victim() {
             *world.lock().expect("no panic") = Some(new);
             if !scenario.starts_with("kill")
                 && scenario != "for_ever"
-                && scenario != "lazy"
+                && !scenario.starts_with("lazy")
                 && scenario != "attach"
             {
                 call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
@@ -1079,6 +1126,13 @@ fn victim() {
             going.recv().expect("the tracer says when");
             if own.is_some_and(|own| !["forgets", "unwinds"].contains(&own)) {
                 off_alternate_stack();
+            }
+            if scenario == "repair" {
+                let left = host_sys::jumped_out(|| {
+                    LEAVES.set(true);
+                    let _ = call.call(1);
+                });
+                assert!(left, "the host's function has jumped");
             }
             mark();
             let mut result = None;

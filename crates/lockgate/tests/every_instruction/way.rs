@@ -27,6 +27,11 @@ struct Code {
 const WHOLE: usize = 128;
 
 impl Way {
+    /// Of a process whose calls nobody has followed yet.
+    pub fn of(process: u32) -> Way {
+        Way { code: code(process), ..Way::default() }
+    }
+
     /// Goes ahead of `steps` instructions as far as the way is known. How many instructions those are; nothing if the call has taken
     /// another way, and is over.
     pub fn ahead(&mut self, process: u32, thread: Tracee, steps: usize) -> Option<usize> {
