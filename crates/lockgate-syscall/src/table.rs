@@ -132,6 +132,8 @@ pub const TABLE: &[Entry] = table! {
     130 rt_sigsuspend       Own      signal::rt_sigsuspend;
     131 sigaltstack         Own      signal::sigaltstack;
     133 mknod               Granted  names::mknod;
+    137 statfs              Granted  stat::statfs;
+    138 fstatfs             Granted  stat::fstatfs;
     157 prctl               Own      thread::prctl;
     158 arch_prctl          Refused  thread::arch_prctl;
     160 setrlimit           Own      limits::setrlimit;
