@@ -555,7 +555,7 @@ fn child_that_cannot_sleep() {
 }
 
 /// Limits are in time whatever the thread that started the first call may have set, or its process was started with. Red if the library's
-/// thread has it, too: it would wake seconds late.
+/// thread has it, too: it would wake seconds late; or if its turns are as long as others': it would wait for theirs.
 #[test]
 fn the_watcher_wakes_in_time() {
     let output = crate::common::in_child("limits::child_with_much_slack");
@@ -582,6 +582,13 @@ fn child_with_much_slack() {
     let [watcher] = &watchers[..] else { panic!("{watchers:?}") };
     let slack = std::fs::read_to_string(format!("/proc/{watcher}/timerslack_ns")).expect("Linux has it");
     assert_eq!(slack, "50000\n");
+    // Linux 6.12 and later, where it is built to say so.
+    let said = std::fs::read_to_string(format!("/proc/{watcher}/sched")).unwrap_or_default();
+    let turn = said.lines().find_map(|line| line.strip_prefix("se.slice")?.split(':').nth(1));
+    match turn {
+        Some(turn) => assert_eq!(turn.trim(), "100000"),
+        None => support::skipped("child_with_much_slack", "this kernel does not tell how long turns are"),
+    }
 }
 
 /// Without one of these system calls no limit and no kill would have an effect, or a fault would end the process: the first module is
