@@ -17,6 +17,7 @@ const WORDS_SOURCE: &str = include_str!("cargo/words_sys.rs");
 const PLAIN: &str = include_str!("cargo/plain_sys.rs");
 const PROGRAM: &str = include_str!("cargo/program.rs");
 const ENDED: &str = include_str!("cargo/ended.rs");
+const NEAR: &str = include_str!("cargo/near_sys.rs");
 const ABORTS: &str = "fn main() {\n    println!(\"{}\", 42);\n    panic!(\"{}\", \"at the end\");\n}\n";
 
 /// What Cargo of the tests' own has set, which another one would take.
@@ -260,6 +261,32 @@ fn a_program_runs_as_outside() {
         "arithmetic",
         "3 passed; 1 failed; 1 ignored",
     ] {
+/// Functions that rustc inlined have their paths, in both ways that it makes names. Red if a report takes the names in the source, `add` and
+/// `{closure#0}`.
+#[test]
+fn inlined_functions_have_their_paths() {
+    if !can_build("inlined_functions_have_their_paths") {
+        return;
+    }
+    // Names of either way do for what the compiler does by itself, which changes with its version.
+    let legacy = ["near::shop::Sum<i64>::add", "near::shop::pay::{{closure}}"];
+    let v0 = ["<near::shop::Sum<i64>>::add", "near::shop::pay::{closure#0}"];
+    for (flags, ways) in [("", &[legacy, v0][..]), ("\"-Csymbol-mangling-version=v0\"", &[v0])] {
+        let profile = "[profile.dev]\nopt-level = 2\ndebug = true\n";
+        let package = Package::new("near", profile, "src/main.rs", NEAR);
+        std::fs::create_dir(package.0.path(".cargo")).unwrap();
+        package.0.write(".cargo/config.toml", &format!("[target.{TARGET}]\nrustflags = [{flags}]\n"));
+        let output = package.0.lockgate("run").arg(package.module("near")).output();
+        let said = text(&output.stderr);
+        let lines =
+            ["ADD", "CLOSURE"].map(|mark| 1 + NEAR.lines().position(|line| line.ends_with(mark)).unwrap());
+        let are_there = |names: &[&str; 2]| {
+            (0..2).all(|at| said.contains(&format!(": {} at src/main.rs:{}, inlined", names[at], lines[at])))
+        };
+        assert!(ways.iter().any(are_there), "{flags}: {said}");
+    }
+}
+
         assert!(said.contains(expected), "no {expected}: {said}");
     }
 }

@@ -344,6 +344,82 @@ int main(int count, char **) {
 fn a_base_in_cxx() {
     if !GXX.is_here("a_base_in_cxx") {
         return;
+/// Functions that the compiler inlined have the names that they would have as functions of their own: scopes, template arguments, parameters.
+/// Red if a report takes the names in the source, `add` and `operator()`.
+#[test]
+fn inlined_functions_have_their_whole_names() {
+    let source = "\
+#define NEAR __attribute__((always_inline))
+namespace shop {
+template <class T> struct Sum {
+    T total;
+    NEAR explicit Sum(const int *start) : total(*start) {} // START
+    NEAR T add(const int *price) { return total += *price; } // ADD
+};
+NEAR inline long pay(const int *price) {
+    static const int nothing = 0;
+    auto twice = [price](int from) NEAR {
+        Sum<long> sum(&nothing);
+        return from + sum.add(price); // TWICE
+    };
+    return twice(2); // PAY
+}
+namespace {
+struct Hidden {
+    NEAR static long sell(const int *price) { return pay(price) + 1; } // HIDDEN
+};
+NEAR long sell_much(int much, const int *price) { return much + Hidden::sell(price); } // MUCH
+}
+}
+extern \"C\" long pays(const int *price) { return shop::sell_much(3, price); } // PAYS
+extern \"C\" long starts(const int *price) { return shop::Sum<long>(price).total; } // STARTS
+";
+    let line =
+        |mark: &str| 1 + source.lines().position(|line| line.ends_with(&format!("// {mark}"))).unwrap();
+    let frame = |number: usize, name: &str, mark: &str| {
+        format!("   {number}: {name} at till.cpp:{}, inlined\n", line(mark))
+    };
+    let cases = [
+        (GXX, "-O2 -g"),
+        (GXX, "-O1 -gdwarf-3"),
+        (GXX, "-O2 -gdwarf-2"),
+        (CLANG, "-O2 -g"),
+        (CLANG, "-O1 -gdwarf-4"),
+    ];
+    for (compiler, flags) in &cases {
+        if !compiler.is_here("inlined_functions_have_their_whole_names") {
+            continue;
+        }
+        let shop = Shop::new();
+        shop.write("till.cpp", source);
+        let driver = shop.lockgate("c++").env("LOCKGATE_GXX", compiler.command).args(flags.split(' '));
+        driver.args(["-w", "-shared", "till.cpp", "-o", "till.lg"]).run_quietly();
+        let said = |function: &str| {
+            let output = shop.lockgate("call").args(["till.lg", function, "0"]).output();
+            text(&output.stderr).lines().fold(String::new(), |all, line| all + line + "\n")
+        };
+        let trace = said("long pays(const int *)");
+        assert!(trace.contains(&frame(0, "shop::Sum<long>::add(int const*)", "ADD")), "{flags}: {trace}");
+        let is_there = |number: usize, name: &str, mark: &str| {
+            let start = format!("   {number}: {name}");
+            let end = format!(" at till.cpp:{}, inlined", line(mark));
+            trace.lines().any(|line| line.starts_with(&start) && line.ends_with(&end))
+        };
+        let pay = "shop::pay(int const*)";
+        assert!(
+            is_there(1, &format!("{pay}::{{lambda(int)#1}}::operator()(int) const"), "TWICE"),
+            "{flags}: {trace}"
+        );
+        assert!(is_there(2, pay, "PAY"), "{flags}: {trace}");
+        // (gcc makes no name for the linker of what the linker does not see, and there are no parameters then.)
+        assert!(is_there(3, "shop::(anonymous namespace)::Hidden::sell", "HIDDEN"), "{flags}: {trace}");
+        assert!(is_there(4, "shop::(anonymous namespace)::sell_much", "MUCH"), "{flags}: {trace}");
+        assert!(trace.contains("   5: pays+0x"), "{flags}: {trace}");
+        let trace = said("long starts(const int *)");
+        assert!(trace.contains(&frame(0, "shop::Sum<long>::Sum(int const*)", "START")), "{flags}: {trace}");
+    }
+}
+
     }
     let shop = Shop::new();
     let base = "\
