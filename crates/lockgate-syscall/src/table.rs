@@ -214,6 +214,7 @@ pub const TABLE: &[Entry] = table! {
     400 lg_functions        Own      functions::lg_functions;
     401 lg_last_words       Own      functions::lg_last_words;
     402 lg_pass_on          Granted  pass_on::lg_pass_on;
+    403 lg_is_shared        Granted  pass_on::lg_is_shared;
     424 pidfd_send_signal   Refused  thread::not_here;
     425 io_uring_setup      Refused  thread::not_here;
     426 io_uring_enter      Refused  thread::not_here;
