@@ -165,6 +165,65 @@ fn exceptions() {
     one_of_them_is_the_same("exceptions", &[(GXX, "exceptions"), (GXX_UNOPTIMISED, "exceptions")]);
 }
 
+/// Which handler takes an exception, and what is destroyed on the way.
+#[test]
+fn catching() {
+    one_of_them_is_the_same(
+        "catching",
+        &[(GXX, "catching"), (GXX_UNOPTIMISED, "catching"), (CLANG, "catching")],
+    );
+}
+
+/// A library of others, as crates.io has it, which `make test` uses in any case: Cargo fetches its sources. (`make systems` has more of them.)
+#[test]
+fn snappy_of_crates_io() {
+    const TEST: &str = "snappy_of_crates_io";
+    if !GXX.is_here(TEST) {
+        return;
+    }
+    let shop = Shop::new();
+    std::fs::create_dir(shop.path("src")).expect("a folder");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cxx/snappy");
+    for file in ["Cargo.toml", "Cargo.lock", "src/lib.rs", "packs.cpp"] {
+        std::fs::copy(here.join(file), shop.path(file)).expect("a file");
+    }
+    let mut cargo = shop.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let fetched = cargo.args(["vendor", "--locked"]).output().expect("it starts");
+    if !fetched.status.success() {
+        return support::skipped(TEST, format!("Cargo cannot fetch it: {}", text(&fetched.stderr)));
+    }
+    // Its build script does so.
+    let folder = "vendor/snappy_src/snappy";
+    let header =
+        std::fs::read_to_string(shop.path(&format!("{folder}/snappy-stubs-public.h.in"))).expect("a header");
+    let header = header.replace("${HAVE_SYS_UIO_H_01}", "1");
+    let header = ["MAJOR", "MINOR", "PATCH"]
+        .iter()
+        .fold(header, |header, part| header.replace(&format!("${{PROJECT_VERSION_{part}}}"), "1"));
+    shop.write("snappy-stubs-public.h", &header);
+    let sources =
+        ["snappy", "snappy-sinksource", "snappy-stubs-internal"].map(|name| format!("{folder}/{name}.cc"));
+    let given = |command: &mut Command, out: &str| {
+        command
+            .args(["-std=c++17", "-O2", "-w", "packs.cpp", "-I.", "-I", folder])
+            .args(&sources)
+            .args(["-o", out]);
+        let compiled = command.output().expect("it starts");
+        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+    };
+    given(&mut shop.command("g++"), "native");
+    given(shop.command(env!("CARGO_BIN_EXE_lockgate")).arg("c++"), "module.lg");
+    let native = shop.command("./native").output().expect("it runs");
+    let domain = shop.lockgate("run").arg("module.lg").output();
+    assert!(native.status.success() && domain.status.success(), "{}", text(&domain.stderr));
+    assert_eq!(text(&domain.stdout), text(&native.stdout));
+    assert_eq!(
+        text(&native.stdout).lines().filter(|line| line.ends_with(" 1")).count(),
+        54,
+        "it unpacks what it packs"
+    );
+}
+
 /// (Compiling the standard library's headers is what takes the time.)
 #[test]
 #[ignore = "minutes"]
@@ -178,6 +237,7 @@ fn other_levels() {
         "files",
         "coroutines",
         "exceptions",
+        "catching",
         "unwinding",
     ] {
         GXX_AT_OTHER_LEVELS.same(name);
@@ -284,66 +344,6 @@ fn frames_that_differ_where_ways_meet() {
     Compiler { sets: &["-O0", "-Os"], ..CLANG }.same("frames");
 }
 
-/// Objects without unwind tables get some. Of an inline function, and of a weak one that another takes the place of, there are several copies;
-/// if the tables of two of them were one function's, exceptions would pass none.
-#[test]
-fn functions_that_are_there_twice_have_tables_of_their_own() {
-    let shop = Shop::new();
-    shop.write(
-        "inline.h",
-        "template <class T> __attribute__((noinline)) T square(T x) { return x * x + 1; }\n",
-    );
-    for (file, function, more) in [
-        ("one.cpp", "one", "extern \"C\" __attribute__((weak)) int hook() { return 1; }"),
-        ("two.cpp", "two", "extern \"C\" int hook() { return 2; }"),
-    ] {
-        shop.write(
-            file,
-            &format!(
-                "#include \"inline.h\"\n{more}\nint {function}(int x) {{ return square(x) + hook(); }}\n"
-            ),
-        );
-    }
-    shop.write(
-        "main.cpp",
-        "#include <cstdio>\n#include <stdexcept>\nint one(int), two(int);\nint main() {\n\
-         try { throw std::runtime_error(\"caught\"); }\n\
-         catch (const std::exception &error) { std::printf(\"%s %d\\n\", error.what(), one(1) + two(2)); }\n}\n",
-    );
-    let without = ["-O1", "-fno-asynchronous-unwind-tables", "-fno-exceptions", "-c", "one.cpp", "two.cpp"];
-    shop.lockgate("c++").args(without).run_quietly();
-    shop.lockgate("c++").args(["-O1", "main.cpp", "one.o", "two.o", "-o", "main.lg"]).run_quietly();
-    let output = shop.lockgate("run").arg("main.lg").output();
-    assert_eq!(text(&output.stdout), "caught 11\n", "{}", text(&output.stderr));
-}
-
-/// gcc would have a table for the cold part of `main` that counts from elsewhere: natively the `catch` there is not found. Red if it is asked for one.
-#[test]
-fn a_cold_catch_is_found() {
-    if !GXX.is_here("a_cold_catch_is_found") {
-        return;
-    }
-    let shop = Shop::new();
-    let source = "\
-#include <cstdio>
-[[gnu::noinline]] static void end(int n) { throw static_cast<long>(n); }
-int main(int count, char **) {
-    if (count > 1) {
-        try { end(1); } catch (long) { std::puts(\"caught\"); }
-    }
-}
-";
-    shop.write("cold.cpp", source);
-    shop.lockgate("c++").args(["-O2", "-fno-reorder-functions", "cold.cpp", "-o", "cold.lg"]).run_quietly();
-    let output = shop.lockgate("run").args(["cold.lg", "throws"]).output();
-    assert_eq!(text(&output.stdout), "caught\n", "{}", text(&output.stderr));
-}
-
-/// A base has all of libc, and with it the whole of what C++ has in its place. What joins it catches its exceptions.
-#[test]
-fn a_base_in_cxx() {
-    if !GXX.is_here("a_base_in_cxx") {
-        return;
 /// Functions that the compiler inlined have the names that they would have as functions of their own: scopes, template arguments, parameters.
 /// Red if a report takes the names in the source, `add` and `operator()`.
 #[test]
@@ -420,6 +420,66 @@ extern \"C\" long starts(const int *price) { return shop::Sum<long>(price).total
     }
 }
 
+/// Objects without unwind tables get some. Of an inline function, and of a weak one that another takes the place of, there are several copies;
+/// if the tables of two of them were one function's, exceptions would pass none.
+#[test]
+fn functions_that_are_there_twice_have_tables_of_their_own() {
+    let shop = Shop::new();
+    shop.write(
+        "inline.h",
+        "template <class T> __attribute__((noinline)) T square(T x) { return x * x + 1; }\n",
+    );
+    for (file, function, more) in [
+        ("one.cpp", "one", "extern \"C\" __attribute__((weak)) int hook() { return 1; }"),
+        ("two.cpp", "two", "extern \"C\" int hook() { return 2; }"),
+    ] {
+        shop.write(
+            file,
+            &format!(
+                "#include \"inline.h\"\n{more}\nint {function}(int x) {{ return square(x) + hook(); }}\n"
+            ),
+        );
+    }
+    shop.write(
+        "main.cpp",
+        "#include <cstdio>\n#include <stdexcept>\nint one(int), two(int);\nint main() {\n\
+         try { throw std::runtime_error(\"caught\"); }\n\
+         catch (const std::exception &error) { std::printf(\"%s %d\\n\", error.what(), one(1) + two(2)); }\n}\n",
+    );
+    let without = ["-O1", "-fno-asynchronous-unwind-tables", "-fno-exceptions", "-c", "one.cpp", "two.cpp"];
+    shop.lockgate("c++").args(without).run_quietly();
+    shop.lockgate("c++").args(["-O1", "main.cpp", "one.o", "two.o", "-o", "main.lg"]).run_quietly();
+    let output = shop.lockgate("run").arg("main.lg").output();
+    assert_eq!(text(&output.stdout), "caught 11\n", "{}", text(&output.stderr));
+}
+
+/// gcc would have a table for the cold part of `main` that counts from elsewhere: natively the `catch` there is not found. Red if it is asked for one.
+#[test]
+fn a_cold_catch_is_found() {
+    if !GXX.is_here("a_cold_catch_is_found") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <cstdio>
+[[gnu::noinline]] static void end(int n) { throw static_cast<long>(n); }
+int main(int count, char **) {
+    if (count > 1) {
+        try { end(1); } catch (long) { std::puts(\"caught\"); }
+    }
+}
+";
+    shop.write("cold.cpp", source);
+    shop.lockgate("c++").args(["-O2", "-fno-reorder-functions", "cold.cpp", "-o", "cold.lg"]).run_quietly();
+    let output = shop.lockgate("run").args(["cold.lg", "throws"]).output();
+    assert_eq!(text(&output.stdout), "caught\n", "{}", text(&output.stderr));
+}
+
+/// A base has all of libc, and with it the whole of what C++ has in its place. What joins it catches its exceptions.
+#[test]
+fn a_base_in_cxx() {
+    if !GXX.is_here("a_base_in_cxx") {
+        return;
     }
     let shop = Shop::new();
     let base = "\
@@ -480,6 +540,66 @@ fn options() {
     one_of_them_is_the_same("options", &cases);
 }
 
+/// Static objects of two sources and of an archive's member: in each in its order, the sources in the link's order, those with a priority before
+/// all others, and destroyed the other way round. Natively it is the same.
+#[test]
+fn static_objects_of_several_sources() {
+    if !GXX.is_here("static_objects_of_several_sources") {
+        return;
+    }
+    let shop = Shop::new();
+    shop.write(
+        "said.h",
+        "#include <cstdio>\nstruct Said { const char *name; explicit Said(const char *n) : name(n) { std::printf(\"+%s\\n\", name); }\n\
+         ~Said() { std::printf(\"-%s\\n\", name); } };\nSaid &lazy();\nextern Said shared;\n",
+    );
+    let source = |name: &str, more: &str| {
+        let text = format!(
+            "#include \"said.h\"\nstatic Said first(\"{name} first\");\nstatic Said early __attribute__((init_priority(2000))) (\"{name} early\");\n\
+             template <class T> struct Once {{ static Said said; }};\ntemplate <class T> Said Once<T>::said(\"of a template\");\n\
+             inline Said common(\"of all\");\n{more}static Said last(\"{name} last\");\n"
+        );
+        shop.write(&format!("{name}.cpp"), &text);
+    };
+    source("one", "Said *use_one() { lazy(); return &Once<int>::said; }\n");
+    source(
+        "two",
+        "Said &lazy() { static Said said(\"lazy\"); return said; }\nSaid *use_two() { return &Once<int>::said; }\n",
+    );
+    source("member", "Said shared(\"shared\");\n");
+    shop.write(
+        "main.cpp",
+        "#include \"said.h\"\nSaid *use_one();\nSaid *use_two();\nstatic Said own(use_one()->name);\n\
+         int main() { std::printf(\"main %d %s\\n\", use_one() == use_two(), shared.name); }\n",
+    );
+    let build = |order: [&str; 3]| {
+        let mut native = shop.command("g++");
+        native.args(["-std=c++20", "-c", "member.cpp", "-o", "member.o"]);
+        assert!(native.status().expect("g++ starts").success());
+        assert!(
+            shop.command("ar").args(["rc", "libmember.a", "member.o"]).status().expect("ar starts").success()
+        );
+        let rest = ["libmember.a", "-o"];
+        let mut native = shop.command("g++");
+        native.args(["-std=c++20", "-O1"]).args(order).args(rest).arg("native");
+        assert!(native.status().expect("g++ starts").success());
+        shop.lockgate("c++")
+            .args(["-std=c++20", "-O1"])
+            .args(order)
+            .args(rest)
+            .arg("module.lg")
+            .run_quietly();
+        let native = shop.command("./native").output().expect("it runs");
+        let domain = shop.lockgate("run").arg("module.lg").output();
+        assert_eq!(text(&domain.stdout), text(&native.stdout), "{order:?}");
+        assert!(native.status.success() && domain.status.success(), "{}", text(&domain.stderr));
+        text(&native.stdout)
+    };
+    let orders = [["one.cpp", "two.cpp", "main.cpp"], ["main.cpp", "two.cpp", "one.cpp"]].map(build);
+    assert_ne!(orders[0], orders[1], "the order of the link is what makes it");
+    assert!(orders[0].starts_with("+one early\n") && orders[0].ends_with("early\n"), "{}", orders[0]);
+}
+
 /// Undefined behaviour that `-fsanitize=undefined` finds is a trap at its line; a wrong virtual call, which only its library would find, is not
 /// looked for.
 #[test]
@@ -503,6 +623,24 @@ extern \"C\" int sum(int n) {
     assert_eq!(text(&call("41").stdout).trim(), "42");
     let error = text(&call("2147483647").stderr);
     assert!(error.contains("a trap of the compiler") && error.contains("sum.cpp:4"), "{error}");
+}
+
+/// Sanitizers call libraries of the compiler's that modules do not have: the error says with which options there is nothing to call.
+#[test]
+fn sanitizers_without_traps_are_refused_with_a_remedy() {
+    let shop = Shop::new();
+    shop.write("sum.cpp", "extern \"C\" int sum(int *values, int n) { return values[n] + n; }\n");
+    for (option, symbol, remedy) in [
+        ("-fsanitize=undefined", "__ubsan_handle_", "-fsanitize-undefined-trap-on-error"),
+        ("-fsanitize=address", "__asan_", "compile without -fsanitize=address"),
+        ("-fsanitize=thread", "__tsan_", "compile without -fsanitize=address, thread"),
+        ("-fsanitize=undefined,address", "__asan_", "compile without -fsanitize=address"),
+    ] {
+        let options = ["-O1", option, "sum.cpp", "-o", "sum.lg", "--export", "sum"];
+        let error = shop.lockgate("c++").args(options).fail();
+        let is_said = error.contains("undefined: ") && error.contains(symbol) && error.contains(remedy);
+        assert!(is_said && !error.contains("--gate"), "{option}: {error}");
+    }
 }
 
 /// Symbols that are missing are named as the source has them.
