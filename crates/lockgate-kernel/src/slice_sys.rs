@@ -41,32 +41,3 @@ pub fn ask_for_short_turns(turn: Duration) -> Result<(), Errno> {
         _ => Err(crate::last_error()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn attributes() -> Attributes {
-        let mut attributes = Attributes::default();
-        // SAFETY: as above.
-        let status = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0) };
-        assert_eq!(status, 0);
-        attributes
-    }
-
-    /// Red if anything but the turn is written: a thread of a process that is nice would not be, or the kernel would refuse it all.
-    #[test]
-    fn turns_are_all_that_changes() {
-        let thread = std::thread::spawn(|| {
-            // SAFETY: only the calling thread is nicer.
-            assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 7) }, 0);
-            let before = attributes();
-            ask_for_short_turns(Duration::from_micros(200)).expect("an ordinary thread may");
-            let after = attributes();
-            assert_eq!((after.nice, after.policy, after.flags), (7, before.policy, before.flags));
-            // Kernels that know no turns of ordinary threads say 0.
-            assert!(after.runtime == 200_000 || before.runtime == 0, "{} ns", after.runtime);
-        });
-        thread.join().expect("no panic");
-    }
-}

@@ -567,6 +567,8 @@ fn the_watcher_wakes_in_time() {
 fn child_with_much_slack() {
     let much = std::num::NonZeroU64::new(1_000_000_000).expect("not zero");
     rustix::thread::set_current_timer_slack(Some(much)).expect("it may");
+    // How nice the thread is, the library's is, too: all else of how it runs stays.
+    rustix::process::setpriority_process(None, 7).expect("it may");
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(20)));
     let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").unwrap();
     let error = stay.call(4).unwrap_err();
@@ -589,6 +591,9 @@ fn child_with_much_slack() {
         Some(turn) => assert_eq!(turn.trim(), "100000"),
         None => support::skipped("child_with_much_slack", "this kernel does not tell how long turns are"),
     }
+    let stat = std::fs::read_to_string(format!("/proc/{watcher}/stat")).expect("Linux has it");
+    let behind_name = stat.rsplit(") ").next().expect("a name").split(' ');
+    assert_eq!(behind_name.into_iter().nth(16), Some("7"), "{stat}");
 }
 
 /// Without one of these system calls no limit and no kill would have an effect, or a fault would end the process: the first module is
