@@ -144,7 +144,7 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 	cargo test --release --locked --quiet -p lockgate-verify --test suites -- --ignored --nocapture returns::
 
-systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, cores of interpreters, crates and libraries in C and C++ with their own tests, the example with three libraries, Boehm's collector and the C library's own tests, in full
+systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, cores of interpreters, crates and libraries in C and C++ with their own tests, the example with three libraries, libraries of coroutines, Boehm's collector and the C library's own tests, in full
 	cargo test --release --locked -p lockgate-toolchain --test suites corpus:: -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test suites -- --include-ignored build_systems:: compilers:: cxx::
 	cargo test --release --locked -p lockgate-tests --test suites call_graphs:: -- --include-ignored
@@ -155,6 +155,7 @@ systems: setup build ## real libraries at all flags, real build systems, random 
 	scripts/c-libraries.sh || [ $$? -eq 77 ]
 	scripts/cxx-libraries.sh || [ $$? -eq 77 ]
 	scripts/cpp-example.sh || [ $$? -eq 77 ]
+	scripts/coroutine-libraries.sh || [ $$? -eq 77 ]
 	scripts/collector-tests.sh || [ $$? -eq 77 ]
 	scripts/libc-tests.sh || [ $$? -eq 77 ]
 

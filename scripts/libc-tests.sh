@@ -16,7 +16,8 @@ repository=${LIBC_TEST:-https://repo.or.cz/libc-test.git}
 sources=$root/sources
 options="-std=c99 -D_POSIX_C_SOURCE=200809L -w -fno-builtin -frounding-math -D_FILE_OFFSET_BITS=64 -g -I $sources/src/common"
 
-# One test: a line, first the verdict. Each runs in a folder of its own, which is /tmp in the domain, with another one for /dev/shm.
+# One test: a line, first the verdict. Each runs in a folder of its own, which is /tmp in the domain, with another one for /dev/shm, and with
+# the devices that domains may have (/dev/null and the like).
 if [ "${1:-}" = --one ]; then
     name=$2 source=$sources/src/$2.c
     folder=$(mktemp -d "$root/run.XXXXXX")
@@ -38,7 +39,7 @@ if [ "${1:-}" = --one ]; then
     (cd tmp && timeout 60 ../native >../native.out 2>&1 </dev/null) || verdict "not-native $name: $(tail -1 native.out)"
     rm -rf tmp && mkdir tmp
     status=0
-    timeout 120 "$lockgate" run --threads 40 --listen "*:*" --connect "127.0.0.1:*" --listen "udp:*:*" --connect "udp:127.0.0.1:*" --dir "/tmp=$folder/tmp" --dir "/dev/shm=$folder/shm" --cwd /tmp module.lg >domain.out 2>&1 </dev/null || status=$?
+    timeout 120 "$lockgate" run --threads 40 --listen "*:*" --connect "127.0.0.1:*" --listen "udp:*:*" --connect "udp:127.0.0.1:*" --dir "/tmp=$folder/tmp" --dir /dev:ro --dir "/dev/shm=$folder/shm" --cwd /tmp module.lg >domain.out 2>&1 </dev/null || status=$?
     [ "$status" -eq 0 ] || verdict "failed $name: status $status: $(head -1 domain.out)"
     verdict "same $name"
 fi

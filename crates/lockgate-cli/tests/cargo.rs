@@ -3,20 +3,21 @@
 //! The target's std is rustup's (`rustup target add x86_64-unknown-linux-musl`); where it is not, each test says so and does nothing.
 
 use crate::common::{Shop, in_time, text};
-use lockgate::grant::{Region, Rights, Ring};
+use lockgate::grant::{Grant, Region, Rights, Ring};
 use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
 use lockgate_bench::command::done;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
-const WORDS_SOURCE: &str = include_str!("cargo/words_sys.rs");
+const WORDS_SOURCE: &str = include_str!("cargo/words.rs");
 const PLAIN: &str = include_str!("cargo/plain_sys.rs");
 const PROGRAM: &str = include_str!("cargo/program.rs");
 const ENDED: &str = include_str!("cargo/ended.rs");
+const NEAR: &str = include_str!("cargo/near_sys.rs");
 const ABORTS: &str = "fn main() {\n    println!(\"{}\", 42);\n    panic!(\"{}\", \"at the end\");\n}\n";
 
 /// What Cargo of the tests' own has set, which another one would take.
@@ -125,6 +126,8 @@ fn a_library_is_called_and_calls() {
     assert_eq!(drain.call(granted.pointer(0).unwrap(), 16).unwrap(), 55);
     assert_eq!(drain.call(granted.pointer(0).unwrap(), 15).unwrap(), -2);
 
+    only_what_is_shared_is_granted(&module);
+
     // A panic that is caught, and one that is not: its message and place are in the call's error, and names as Rust has them.
     let divide_or = domain.bind::<extern "C" fn(i32, i32, i32) -> i32>("divide_or").unwrap();
     assert_eq!((divide_or.call(6, 2, -1).unwrap(), divide_or.call(6, 0, -1).unwrap()), (3, -1));
@@ -147,6 +150,69 @@ fn a_library_is_called_and_calls() {
     done(gcc.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))).expect("it compiles");
     let said = done(Command::new(&host).arg(&path)).expect("it runs");
     assert!(said.starts_with("3 words, 3, 2, 7: ") && said.contains(&expected), "{said}");
+}
+
+/// `Shared::granted` and `Ring::granted` are safe, whatever the module's own code gives them: they take what is shared with the domain at that
+/// moment. If that ends, by the host or with the call that it was lent for, an access ends its call. Red if addresses are not looked at: a module's
+/// own memory is granted; and if the runtime looks at the start of what is asked for alone.
+fn only_what_is_shared_is_granted(module: &Arc<Module>) {
+    let held: Arc<Mutex<Option<Grant>>> = Arc::default();
+    let taken = held.clone();
+    let takes = HostFunction::new(move |_: &Domain, _: Pointer<u8>| -> i32 {
+        drop(taken.lock().unwrap().take());
+        0
+    });
+    let mut domain = Domain::new(module, DomainOptions::default().gate("host_log", takes)).expect("a domain");
+    let region = Region::new(4096).unwrap();
+    region.slice::<u32>(0, 1024).unwrap().write(0, &[3; 1024]).unwrap();
+    let grant = domain.grant(&region, Rights::Read).unwrap();
+    let (first, end) = (grant.pointer::<u32>(0).unwrap(), grant.pointer::<u32>(4092).unwrap());
+    let at = |pointer: Pointer<u32>, more: u64| Pointer::<u32>::from_address(pointer.address() + more);
+    {
+        let total = domain.bind::<extern "C" fn(Pointer<u32>, u64) -> u64>("total").unwrap();
+        let own = domain.alloc::<u32>(4).unwrap();
+        let cases = [
+            (first, 1024, 3072),
+            (end, 1, 3),
+            (first, 1025, u64::MAX),
+            (end, 2, u64::MAX),
+            (at(end, 4), 0, u64::MAX),
+            (at(first, 2), 1, u64::MAX),
+            (first, 1 << 62, u64::MAX),
+            (first, u64::MAX / 4, u64::MAX),
+            (own, 4, u64::MAX),
+            (Pointer::NULL, 1, u64::MAX),
+            (at(first, 0x1000_0000), 1, u64::MAX),
+        ];
+        for (pointer, count, sum) in cases {
+            assert_eq!(total.call(pointer, count).unwrap(), sum, "{count} at {:#x}", pointer.offset());
+        }
+        let own_memory = domain.bind::<extern "C" fn(u64) -> i32>("own_memory").unwrap();
+        for address in [0, 64, at(end, 4).address(), at(end, 4).address() | 1 << 63, u64::MAX - 63] {
+            assert_eq!(own_memory.call(address).unwrap(), 0, "{address:#x}");
+        }
+        // A ring is for writing.
+        let drain = domain.bind::<extern "C" fn(Pointer<u32>, u32) -> i64>("drain").unwrap();
+        assert_eq!(drain.call(first, 16).unwrap(), -2);
+        let write = domain.bind::<extern "C" fn(Pointer<u32>) -> i32>("write_first").unwrap();
+        let error = write.call(first).unwrap_err();
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Segv, "{error}");
+    }
+    drop(grant);
+    domain.reset().expect("no call is in it");
+    region.slice::<u32>(0, 1024).unwrap().write(0, &[u32::MAX; 1024]).unwrap();
+
+    let grant = domain.grant(&region, Rights::ReadWrite).unwrap();
+    let drain = domain.bind::<extern "C" fn(Pointer<u32>, u32) -> i64>("drain").unwrap();
+    let ring = |capacity: u32| drain.call(grant.pointer(0).unwrap(), capacity).unwrap();
+    // What is there is no ring, for either; the second one would end behind the region.
+    assert_eq!((ring(256), ring(512)), (-1, -2));
+    let pointer = grant.pointer(0).unwrap();
+    *held.lock().unwrap() = Some(grant);
+    let keeps = domain.bind::<extern "C" fn(Pointer<u32>) -> i64>("keeps").unwrap();
+    let error = keeps.call(pointer).unwrap_err();
+    assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Segv, "{error}");
+    assert_eq!(keeps.call(pointer).unwrap(), -1);
 }
 
 /// Calls that end in the middle of a panic, by a limit or by the panic itself: later ones panic and catch as ever, and std knows nothing of it any
@@ -192,6 +258,32 @@ fn ends_in_a_panic(module: &Arc<Module>) {
             drop((panicking, poisons, ends, catches));
             domain.reset().expect("nobody is inside");
         }
+    }
+}
+
+/// Functions that rustc inlined have their paths, in both ways that it makes names. Red if a report takes the names in the source, `add` and
+/// `{closure#0}`.
+#[test]
+fn inlined_functions_have_their_paths() {
+    if !can_build("inlined_functions_have_their_paths") {
+        return;
+    }
+    // Names of either way do for what the compiler does by itself, which changes with its version.
+    let legacy = ["near::shop::Sum<i64>::add", "near::shop::pay::{{closure}}"];
+    let v0 = ["<near::shop::Sum<i64>>::add", "near::shop::pay::{closure#0}"];
+    for (flags, ways) in [("", &[legacy, v0][..]), ("\"-Csymbol-mangling-version=v0\"", &[v0])] {
+        let profile = "[profile.dev]\nopt-level = 2\ndebug = true\n";
+        let package = Package::new("near", profile, "src/main.rs", NEAR);
+        std::fs::create_dir(package.0.path(".cargo")).unwrap();
+        package.0.write(".cargo/config.toml", &format!("[target.{TARGET}]\nrustflags = [{flags}]\n"));
+        let output = package.0.lockgate("run").arg(package.module("near")).output();
+        let said = text(&output.stderr);
+        let lines =
+            ["ADD", "CLOSURE"].map(|mark| 1 + NEAR.lines().position(|line| line.ends_with(mark)).unwrap());
+        let are_there = |names: &[&str; 2]| {
+            (0..2).all(|at| said.contains(&format!(": {} at src/main.rs:{}, inlined", names[at], lines[at])))
+        };
+        assert!(ways.iter().any(are_there), "{flags}: {said}");
     }
 }
 

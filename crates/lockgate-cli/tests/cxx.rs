@@ -165,6 +165,65 @@ fn exceptions() {
     one_of_them_is_the_same("exceptions", &[(GXX, "exceptions"), (GXX_UNOPTIMISED, "exceptions")]);
 }
 
+/// Which handler takes an exception, and what is destroyed on the way.
+#[test]
+fn catching() {
+    one_of_them_is_the_same(
+        "catching",
+        &[(GXX, "catching"), (GXX_UNOPTIMISED, "catching"), (CLANG, "catching")],
+    );
+}
+
+/// A library of others, as crates.io has it, which `make test` uses in any case: Cargo fetches its sources. (`make systems` has more of them.)
+#[test]
+fn snappy_of_crates_io() {
+    const TEST: &str = "snappy_of_crates_io";
+    if !GXX.is_here(TEST) {
+        return;
+    }
+    let shop = Shop::new();
+    std::fs::create_dir(shop.path("src")).expect("a folder");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cxx/snappy");
+    for file in ["Cargo.toml", "Cargo.lock", "src/lib.rs", "packs.cpp"] {
+        std::fs::copy(here.join(file), shop.path(file)).expect("a file");
+    }
+    let mut cargo = shop.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let fetched = cargo.args(["vendor", "--locked"]).output().expect("it starts");
+    if !fetched.status.success() {
+        return support::skipped(TEST, format!("Cargo cannot fetch it: {}", text(&fetched.stderr)));
+    }
+    // Its build script does so.
+    let folder = "vendor/snappy_src/snappy";
+    let header =
+        std::fs::read_to_string(shop.path(&format!("{folder}/snappy-stubs-public.h.in"))).expect("a header");
+    let header = header.replace("${HAVE_SYS_UIO_H_01}", "1");
+    let header = ["MAJOR", "MINOR", "PATCH"]
+        .iter()
+        .fold(header, |header, part| header.replace(&format!("${{PROJECT_VERSION_{part}}}"), "1"));
+    shop.write("snappy-stubs-public.h", &header);
+    let sources =
+        ["snappy", "snappy-sinksource", "snappy-stubs-internal"].map(|name| format!("{folder}/{name}.cc"));
+    let given = |command: &mut Command, out: &str| {
+        command
+            .args(["-std=c++17", "-O2", "-w", "packs.cpp", "-I.", "-I", folder])
+            .args(&sources)
+            .args(["-o", out]);
+        let compiled = command.output().expect("it starts");
+        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+    };
+    given(&mut shop.command("g++"), "native");
+    given(shop.command(env!("CARGO_BIN_EXE_lockgate")).arg("c++"), "module.lg");
+    let native = shop.command("./native").output().expect("it runs");
+    let domain = shop.lockgate("run").arg("module.lg").output();
+    assert!(native.status.success() && domain.status.success(), "{}", text(&domain.stderr));
+    assert_eq!(text(&domain.stdout), text(&native.stdout));
+    assert_eq!(
+        text(&native.stdout).lines().filter(|line| line.ends_with(" 1")).count(),
+        54,
+        "it unpacks what it packs"
+    );
+}
+
 /// (Compiling the standard library's headers is what takes the time.)
 #[test]
 #[ignore = "minutes"]
@@ -178,6 +237,7 @@ fn other_levels() {
         "files",
         "coroutines",
         "exceptions",
+        "catching",
         "unwinding",
     ] {
         GXX_AT_OTHER_LEVELS.same(name);
@@ -282,6 +342,82 @@ fn frames_that_differ_where_ways_meet() {
     GXX_AT_OTHER_LEVELS.same("frames");
     CLANG.same("frames");
     Compiler { sets: &["-O0", "-Os"], ..CLANG }.same("frames");
+}
+
+/// Functions that the compiler inlined have the names that they would have as functions of their own: scopes, template arguments, parameters.
+/// Red if a report takes the names in the source, `add` and `operator()`.
+#[test]
+fn inlined_functions_have_their_whole_names() {
+    let source = "\
+#define NEAR __attribute__((always_inline))
+namespace shop {
+template <class T> struct Sum {
+    T total;
+    NEAR explicit Sum(const int *start) : total(*start) {} // START
+    NEAR T add(const int *price) { return total += *price; } // ADD
+};
+NEAR inline long pay(const int *price) {
+    static const int nothing = 0;
+    auto twice = [price](int from) NEAR {
+        Sum<long> sum(&nothing);
+        return from + sum.add(price); // TWICE
+    };
+    return twice(2); // PAY
+}
+namespace {
+struct Hidden {
+    NEAR static long sell(const int *price) { return pay(price) + 1; } // HIDDEN
+};
+NEAR long sell_much(int much, const int *price) { return much + Hidden::sell(price); } // MUCH
+}
+}
+extern \"C\" long pays(const int *price) { return shop::sell_much(3, price); } // PAYS
+extern \"C\" long starts(const int *price) { return shop::Sum<long>(price).total; } // STARTS
+";
+    let line =
+        |mark: &str| 1 + source.lines().position(|line| line.ends_with(&format!("// {mark}"))).unwrap();
+    let frame = |number: usize, name: &str, mark: &str| {
+        format!("   {number}: {name} at till.cpp:{}, inlined\n", line(mark))
+    };
+    let cases = [
+        (GXX, "-O2 -g"),
+        (GXX, "-O1 -gdwarf-3"),
+        (GXX, "-O2 -gdwarf-2"),
+        (CLANG, "-O2 -g"),
+        (CLANG, "-O1 -gdwarf-4"),
+    ];
+    for (compiler, flags) in &cases {
+        if !compiler.is_here("inlined_functions_have_their_whole_names") {
+            continue;
+        }
+        let shop = Shop::new();
+        shop.write("till.cpp", source);
+        let driver = shop.lockgate("c++").env("LOCKGATE_GXX", compiler.command).args(flags.split(' '));
+        driver.args(["-w", "-shared", "till.cpp", "-o", "till.lg"]).run_quietly();
+        let said = |function: &str| {
+            let output = shop.lockgate("call").args(["till.lg", function, "0"]).output();
+            text(&output.stderr).lines().fold(String::new(), |all, line| all + line + "\n")
+        };
+        let trace = said("long pays(const int *)");
+        assert!(trace.contains(&frame(0, "shop::Sum<long>::add(int const*)", "ADD")), "{flags}: {trace}");
+        let is_there = |number: usize, name: &str, mark: &str| {
+            let start = format!("   {number}: {name}");
+            let end = format!(" at till.cpp:{}, inlined", line(mark));
+            trace.lines().any(|line| line.starts_with(&start) && line.ends_with(&end))
+        };
+        let pay = "shop::pay(int const*)";
+        assert!(
+            is_there(1, &format!("{pay}::{{lambda(int)#1}}::operator()(int) const"), "TWICE"),
+            "{flags}: {trace}"
+        );
+        assert!(is_there(2, pay, "PAY"), "{flags}: {trace}");
+        // (gcc makes no name for the linker of what the linker does not see, and there are no parameters then.)
+        assert!(is_there(3, "shop::(anonymous namespace)::Hidden::sell", "HIDDEN"), "{flags}: {trace}");
+        assert!(is_there(4, "shop::(anonymous namespace)::sell_much", "MUCH"), "{flags}: {trace}");
+        assert!(trace.contains("   5: pays+0x"), "{flags}: {trace}");
+        let trace = said("long starts(const int *)");
+        assert!(trace.contains(&frame(0, "shop::Sum<long>::Sum(int const*)", "START")), "{flags}: {trace}");
+    }
 }
 
 /// Objects without unwind tables get some. Of an inline function, and of a weak one that another takes the place of, there are several copies;
@@ -404,6 +540,66 @@ fn options() {
     one_of_them_is_the_same("options", &cases);
 }
 
+/// Static objects of two sources and of an archive's member: in each in its order, the sources in the link's order, those with a priority before
+/// all others, and destroyed the other way round. Natively it is the same.
+#[test]
+fn static_objects_of_several_sources() {
+    if !GXX.is_here("static_objects_of_several_sources") {
+        return;
+    }
+    let shop = Shop::new();
+    shop.write(
+        "said.h",
+        "#include <cstdio>\nstruct Said { const char *name; explicit Said(const char *n) : name(n) { std::printf(\"+%s\\n\", name); }\n\
+         ~Said() { std::printf(\"-%s\\n\", name); } };\nSaid &lazy();\nextern Said shared;\n",
+    );
+    let source = |name: &str, more: &str| {
+        let text = format!(
+            "#include \"said.h\"\nstatic Said first(\"{name} first\");\nstatic Said early __attribute__((init_priority(2000))) (\"{name} early\");\n\
+             template <class T> struct Once {{ static Said said; }};\ntemplate <class T> Said Once<T>::said(\"of a template\");\n\
+             inline Said common(\"of all\");\n{more}static Said last(\"{name} last\");\n"
+        );
+        shop.write(&format!("{name}.cpp"), &text);
+    };
+    source("one", "Said *use_one() { lazy(); return &Once<int>::said; }\n");
+    source(
+        "two",
+        "Said &lazy() { static Said said(\"lazy\"); return said; }\nSaid *use_two() { return &Once<int>::said; }\n",
+    );
+    source("member", "Said shared(\"shared\");\n");
+    shop.write(
+        "main.cpp",
+        "#include \"said.h\"\nSaid *use_one();\nSaid *use_two();\nstatic Said own(use_one()->name);\n\
+         int main() { std::printf(\"main %d %s\\n\", use_one() == use_two(), shared.name); }\n",
+    );
+    let build = |order: [&str; 3]| {
+        let mut native = shop.command("g++");
+        native.args(["-std=c++20", "-c", "member.cpp", "-o", "member.o"]);
+        assert!(native.status().expect("g++ starts").success());
+        assert!(
+            shop.command("ar").args(["rc", "libmember.a", "member.o"]).status().expect("ar starts").success()
+        );
+        let rest = ["libmember.a", "-o"];
+        let mut native = shop.command("g++");
+        native.args(["-std=c++20", "-O1"]).args(order).args(rest).arg("native");
+        assert!(native.status().expect("g++ starts").success());
+        shop.lockgate("c++")
+            .args(["-std=c++20", "-O1"])
+            .args(order)
+            .args(rest)
+            .arg("module.lg")
+            .run_quietly();
+        let native = shop.command("./native").output().expect("it runs");
+        let domain = shop.lockgate("run").arg("module.lg").output();
+        assert_eq!(text(&domain.stdout), text(&native.stdout), "{order:?}");
+        assert!(native.status.success() && domain.status.success(), "{}", text(&domain.stderr));
+        text(&native.stdout)
+    };
+    let orders = [["one.cpp", "two.cpp", "main.cpp"], ["main.cpp", "two.cpp", "one.cpp"]].map(build);
+    assert_ne!(orders[0], orders[1], "the order of the link is what makes it");
+    assert!(orders[0].starts_with("+one early\n") && orders[0].ends_with("early\n"), "{}", orders[0]);
+}
+
 /// Undefined behaviour that `-fsanitize=undefined` finds is a trap at its line; a wrong virtual call, which only its library would find, is not
 /// looked for.
 #[test]
@@ -427,6 +623,24 @@ extern \"C\" int sum(int n) {
     assert_eq!(text(&call("41").stdout).trim(), "42");
     let error = text(&call("2147483647").stderr);
     assert!(error.contains("a trap of the compiler") && error.contains("sum.cpp:4"), "{error}");
+}
+
+/// Sanitizers call libraries of the compiler's that modules do not have: the error says with which options there is nothing to call.
+#[test]
+fn sanitizers_without_traps_are_refused_with_a_remedy() {
+    let shop = Shop::new();
+    shop.write("sum.cpp", "extern \"C\" int sum(int *values, int n) { return values[n] + n; }\n");
+    for (option, symbol, remedy) in [
+        ("-fsanitize=undefined", "__ubsan_handle_", "-fsanitize-undefined-trap-on-error"),
+        ("-fsanitize=address", "__asan_", "compile without -fsanitize=address"),
+        ("-fsanitize=thread", "__tsan_", "compile without -fsanitize=address, thread"),
+        ("-fsanitize=undefined,address", "__asan_", "compile without -fsanitize=address"),
+    ] {
+        let options = ["-O1", option, "sum.cpp", "-o", "sum.lg", "--export", "sum"];
+        let error = shop.lockgate("c++").args(options).fail();
+        let is_said = error.contains("undefined: ") && error.contains(symbol) && error.contains(remedy);
+        assert!(is_said && !error.contains("--gate"), "{option}: {error}");
+    }
 }
 
 /// Symbols that are missing are named as the source has them.

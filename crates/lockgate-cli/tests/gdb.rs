@@ -227,6 +227,51 @@ fn cxx() {
     }
 }
 
+/// Functions that the compiler inlined are frames of gdb's, with their names and arguments, up to the function that they are in, and on to the host.
+#[test]
+fn inlined_functions() {
+    let source = "\
+#define NEAR __attribute__((always_inline))
+namespace shop {
+struct Item { long price; long count; };
+template <class T> struct Sum {
+    T total = 0;
+    NEAR void add(const Item &item) {
+        volatile long before = total; // (gdb counts a function as not yet called at its very first instruction.)
+        total = before + item.price * *(volatile const long *)&item.count; // ADD
+    }
+};
+NEAR long pay(const Item *items, int count) {
+    Sum<long> sum;
+    volatile int rest = count;
+    for (int number = 0; number < rest; number++)
+        sum.add(items[number]); // EACH
+    return sum.total;
+}
+}
+extern \"C\" long crash(long price) { return price + shop::pay(reinterpret_cast<const shop::Item *>(price), 2); } // CRASH
+";
+    for flags in one_of([["-g", "-O2"], ["-gdwarf-4", "-O1"]], "inlined_functions") {
+        let shop = Shop::new();
+        shop.write("near.cpp", source);
+        let options = ["-w", "near.cpp", "-o", "near.lg", "--export", "long crash(long)"];
+        shop.lockgate("c++").args(flags).args(options).run_quietly();
+        let said = gdb(&shop, "run\nbacktrace\nup\nup\ninfo frame\n", &["call", "near.lg", "crash", "8"]);
+        let at = |mark: &str| format!(") at near.cpp:{}\n", line_of(source, mark));
+        let mut wanted = strings(&["received signal SIGSEGV", "#0  ", " in shop::Sum<long>::add ("]);
+        wanted.extend([
+            at("ADD"),
+            "#1  shop::pay (".to_owned(),
+            at("EACH"),
+            "#2  crash".to_owned(),
+            "(price=8".to_owned(),
+            at("CRASH"),
+        ]);
+        wanted.extend(strings(&["in lockgate proxy", " in main (", "source language c++"]));
+        assert_in_order(&said, &wanted);
+    }
+}
+
 /// Rust: names with paths and type arguments, members, references; and from a panic to what has caught it.
 #[test]
 fn rust() {

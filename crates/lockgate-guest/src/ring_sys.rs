@@ -1,6 +1,7 @@
 //! One end of a queue in a shared region: `lockgate_ring.h` in Rust.
 
 use crate::Plain;
+use crate::shared_sys::{Use, is_shared};
 use core::ffi::{c_int, c_long};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
@@ -40,12 +41,22 @@ pub struct Ring<T> {
 unsafe impl<T: Plain + Send> Send for Ring<T> {}
 
 impl<T: Plain> Ring<T> {
+    /// One end of a fresh ring of so many elements at `at`, the address that the host gave. None unless the ring lies in memory that is shared
+    /// with the domain for reading and writing, in one piece, and the capacity is a power of two, and `at` a multiple of 64.
+    pub fn granted(at: *mut u8, capacity: u32) -> Option<Ring<T>> {
+        let elements = size_of::<T>().checked_mul(usize::try_from(capacity).ok()?)?;
+        let is_good = is_shared(at.addr(), elements.checked_add(2 * LINE)?, Use::ReadWrite);
+        // SAFETY: of `new`, for as long as the memory is shared; then an access ends its call.
+        if is_good { unsafe { Ring::new(at, capacity) } } else { None }
+    }
+
     /// One end of a fresh ring. None if the capacity is not a power of two, or `at` no multiple of 64.
     ///
     /// # Safety
     /// The ring lies at `at`, in memory of a grant for reading and writing, and has so many elements of this size.
     pub unsafe fn new(at: *mut u8, capacity: u32) -> Option<Ring<T>> {
-        let is_aligned = at.addr().is_multiple_of(LINE);
+        // (Then elements are, too.)
+        let is_aligned = at.addr().is_multiple_of(LINE) && align_of::<T>() <= LINE;
         (is_aligned && capacity.is_power_of_two()).then_some(Ring {
             at,
             capacity,
@@ -66,8 +77,8 @@ impl<T: Plain> Ring<T> {
         if filled == self.capacity {
             return Ok(false);
         }
-        // SAFETY: an element of the ring, by `new`; the other side may look at any time, so nothing refers to it.
-        unsafe { self.element().write_unaligned(*element) };
+        // SAFETY: an element of the ring, by `new`; volatile, because others look at any time, or write.
+        unsafe { self.element().write_volatile(*element) };
         self.index = self.index.wrapping_add(1);
         self.word(LINE).store(self.index, Ordering::Release);
         Ok(true)
@@ -86,7 +97,7 @@ impl<T: Plain> Ring<T> {
             return Ok(None);
         }
         // SAFETY: as in `push`; every pattern of bits is a value.
-        let element = unsafe { self.element().read_unaligned() };
+        let element = unsafe { self.element().read_volatile() };
         self.index = self.index.wrapping_add(1);
         self.word(0).store(self.index, Ordering::Release);
         Ok(Some(element))

@@ -1,5 +1,6 @@
 //! Memory of a grant.
 
+use core::ffi::{c_int, c_long};
 use core::marker::PhantomData;
 
 /// Values of which every pattern of bits is one.
@@ -20,8 +21,29 @@ plain!(u8, i8, u16, i16, u32, i32, u64, i64, usize, isize, f32, f64);
 // SAFETY: as its elements.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
-/// Elements in memory that others may change at any time: of a grant of the host's (`Grant::pointer`). Values are copied, and there are
-/// no references. Where the host has taken the grant back, an access ends its call.
+unsafe extern "C" {
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+/// What a module wants to do with memory that is shared with it: `LG_PASS_READ` and `LG_PASS_READ_WRITE`.
+#[derive(Clone, Copy)]
+pub(crate) enum Use {
+    Read = 1,
+    ReadWrite = 3,
+}
+
+/// Whether the `size` bytes at `at` lie in memory that others share with the domain, in one piece, for this use. No allocation, stack or static of
+/// the module's lies there, so Rust knows no reference to it. The answer is of now. If the memory is taken back later, an access ends its call,
+/// or finds other shared memory, which has come there. Outside of a domain there is none: the kernel does not know the call.
+pub(crate) fn is_shared(at: usize, size: usize, what: Use) -> bool {
+    const IS_SHARED: c_long = 403;
+    // SAFETY: an address is all that is asked for. (`errno` is the thread's own.)
+    unsafe { syscall(IS_SHARED, at, size, what as c_int as c_long) == 0 }
+}
+
+/// Elements in memory that others may change at any time: of a grant of the host's (`Grant::pointer`), or of memory that it lends. Values are
+/// copied, and there are no references. Where the host has taken the memory back, an access ends its call; so does writing without the right
+/// to.
 #[derive(Debug)]
 pub struct Shared<T> {
     at: *mut T,
@@ -33,7 +55,15 @@ pub struct Shared<T> {
 unsafe impl<T: Plain + Send> Send for Shared<T> {}
 
 impl<T: Plain> Shared<T> {
-    /// The `length` elements at `at`.
+    /// The `length` elements at `at`, the address that the host gave. None unless they lie in memory that is shared with the domain, in one
+    /// piece, and `at` is aligned.
+    pub fn granted(at: *mut T, length: usize) -> Option<Shared<T>> {
+        let size = length.checked_mul(size_of::<T>())?;
+        let is_good = at.is_aligned() && is_shared(at.addr(), size, Use::Read);
+        is_good.then_some(Shared { at, length, elements: PhantomData })
+    }
+
+    /// The `length` elements at `at`, wherever that is.
     ///
     /// # Safety
     /// They lie in memory of a grant, or in other memory that no reference points to, and `at` is aligned. Writing needs a grant for
@@ -100,6 +130,15 @@ impl<T: Plain> Shared<T> {
 #[cfg(test)]
 mod tests {
     use super::Shared;
+
+    /// There are no grants outside of a domain, wherever memory lies.
+    #[test]
+    fn no_memory_of_a_host_is_granted() {
+        let mut memory = [0u32; 4];
+        assert!(Shared::granted(memory.as_mut_ptr(), 4).is_none());
+        assert!(Shared::granted(0x8000_0000 as *mut u32, 4).is_none());
+        assert!(Shared::granted(0x8000_0000 as *mut u64, usize::MAX).is_none());
+    }
 
     #[test]
     fn nothing_beyond_the_end() {

@@ -10,6 +10,7 @@ mod identity;
 mod limit_sys;
 mod lock_sys;
 mod lookup;
+mod slice_sys;
 mod socket_option_sys;
 mod sync_range_sys;
 
@@ -23,6 +24,7 @@ pub use identity::Identity;
 pub use limit_sys::limit;
 pub use lock_sys::{Command, record_lock};
 pub use lookup::{Left, Looked, Lookup};
+pub use slice_sys::ask_for_short_turns;
 pub use socket_option_sys::{Peer, peer, set_socket_option, socket_option, takes_descriptors};
 pub use sync_range_sys::sync_range;
 

@@ -133,16 +133,23 @@ const OF_THE_SYSROOT: [Symbols; 3] = [
 
 const SWITCHES: &str = "it switches stacks, which makecontext and swapcontext do in a domain";
 
-/// Libraries whose assembly cannot be rewritten, each by a name that its object has: why, and what else they offer.
-const INSTEAD: [(&[u8], &str, &str); 3] = [
-    (b"co_swap_function", SWITCHES, "compile libco's ucontext.c in place of libco.c"),
-    (b"_mco_switch", SWITCHES, "compile minicoro with -DMCO_USE_UCONTEXT"),
+/// Libraries whose assembly switches stacks, each by a name that its object has, and what else they offer. They are refused though each of their
+/// instructions can be rewritten: the first switch would end the call.
+const SWITCHING: [(&[u8], &str); 2] = [
+    (b"co_swap_function", "compile libco's ucontext.c in place of libco.c"),
     (
-        b"ffi_call_unix64",
-        "it returns from a stack that it makes of its caller's",
-        "take libffi 3.3 or later, whose assembly the sysroot's own code replaces",
+        b"_mco_switch",
+        "compile minicoro with -DMCO_USE_UCONTEXT, and without the check of the stack in mco_yield (docs/building-modules.md, \
+         \"From C sources\")",
     ),
 ];
+
+/// libffi, where its assembly cannot be rewritten: why, and what else there is.
+const OLD_LIBFFI: (&[u8], &str, &str) = (
+    b"ffi_call_unix64",
+    "it returns from a stack that it makes of its caller's",
+    "take libffi 3.3 or later, whose assembly the sysroot's own code replaces",
+);
 
 /// What fills code up where it is not run.
 const INT3: u8 = 0xcc;
@@ -182,9 +189,31 @@ pub(crate) fn replace(file: &str, object: &mut Object) -> Result<Vec<String>, Er
 
 /// Why the object is refused, if it is, and what its library offers instead; [`None`] if that is not known.
 pub(crate) fn instead(object: &Object) -> Option<Reason> {
-    let has = |name: &[u8]| object.symbols.iter().any(|symbol| symbol.name == name && !symbol.is_undefined());
-    let (_, why, remedy) = INSTEAD.iter().find(|(name, ..)| has(name))?;
-    Some(Reason::new(*why, *remedy))
+    let (name, why, remedy) = OLD_LIBFFI;
+    let has = object.symbols.iter().any(|symbol| symbol.name == name && !symbol.is_undefined());
+    has.then(|| Reason::new(why, remedy))
+}
+
+/// Refuses a library's assembly that switches stacks.
+///
+/// # Errors
+/// The object has it.
+pub(crate) fn refuse_switches(file: &str, object: &Object) -> Result<(), Error> {
+    for symbol in &object.symbols {
+        // (A compiled function of the library's may have the name, too: minicoro's other variant, where it is inlined in most places.)
+        let is_compiled = symbol.binding == sym::LOCAL && symbol.kind == sym::FUNC;
+        let Some((_, remedy)) = SWITCHING.iter().find(|(name, _)| symbol.name == *name && !is_compiled)
+        else {
+            continue;
+        };
+        let Some(section) = symbol.section().and_then(|section| object.sections.get(section)) else {
+            continue;
+        };
+        if section.is_code() {
+            return Err(Error::at(file, &section.name, symbol.value, Reason::new(SWITCHES, *remedy)));
+        }
+    }
+    Ok(())
 }
 
 /// Makes the functions undefined that the sysroot has, if the object defines nothing else. Returns their names.

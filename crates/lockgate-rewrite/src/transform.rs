@@ -41,6 +41,7 @@ fn transform_object(
 ) -> Result<(Object, AddressMap, Stats), Error> {
     let mut stats = Stats { replaced: replaced::replace(file, &mut object)?, ..Stats::default() };
     refuse_unsupported(file, &object)?;
+    replaced::refuse_switches(file, &object)?;
     empty::fill(&mut object);
     in_progress::list(&mut object);
     missing_tables::name_sections(file, &mut object)?;

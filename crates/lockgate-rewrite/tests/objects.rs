@@ -220,8 +220,19 @@ fn libffis_calls_give_way() {
 fn switches_of_stacks_are_refused_with_what_their_library_offers() {
     let minicoro = ".globl _mco_switch\n.type _mco_switch,@function\n_mco_switch: lea 0x3d(%rip),%rax\n\
         mov %rax,(%rdi)\nmov %rsp,8(%rdi)\nmov 8(%rsi),%rsp\nmov (%rsi),%rdx\njmp *%rdx\n";
+    // As it is: each instruction can be rewritten, and the first switch would be a trap.
+    let whole = ".globl _mco_wrap_main\n.type _mco_wrap_main,@function\n_mco_wrap_main: movq %r13,%rdi\njmpq *%r12\n\
+        .globl _mco_switch\n.type _mco_switch,@function\n_mco_switch: leaq 0x3d(%rip),%rax\nmovq %rax,(%rdi)\nmovq %rsp,8(%rdi)\n\
+        movq %rbp,16(%rdi)\nmovq %rbx,24(%rdi)\nmovq %r12,32(%rdi)\nmovq %r13,40(%rdi)\nmovq %r14,48(%rdi)\nmovq %r15,56(%rdi)\n\
+        movq 56(%rsi),%r15\nmovq 48(%rsi),%r14\nmovq 40(%rsi),%r13\nmovq 32(%rsi),%r12\nmovq 24(%rsi),%rbx\nmovq 16(%rsi),%rbp\n\
+        movq 8(%rsi),%rsp\njmpq *(%rsi)\nret\n";
     let libco = "co_swap_function:\n.byte 0x48,0x89,0x26,0x48,0x8b,0x27,0x58,0xff,0xe0\n.zero 32\n";
-    for (text, remedy) in [(minicoro, "with -DMCO_USE_UCONTEXT"), (libco, "libco's ucontext.c")] {
+    let cases = [
+        (minicoro, "with -DMCO_USE_UCONTEXT"),
+        (whole, "with -DMCO_USE_UCONTEXT"),
+        (libco, "libco's ucontext.c"),
+    ];
+    for (text, remedy) in cases {
         let refused = rewrite_object("object.o", &crate::support::assemble(text), &Options::default());
         let error = refused.expect_err("it sets rsp").to_string();
         assert!(error.contains("it switches stacks") && error.contains(remedy), "{error}");

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::elf::{self, MAX_HEADER};
-use super::texts::{NONE, Texts, file_name, printable};
+use super::texts::{NONE, Texts, file_name, linkage_name, printable};
 
 /// Most ranges of inlined calls that are kept.
 const MAX_RANGES: usize = 1 << 20;
@@ -27,8 +27,10 @@ const MAX_ABBREVIATIONS: usize = 256 << 10;
 const UNITS: usize = 8;
 /// Most calls inlined in one another that are shown, the innermost ones.
 const MAX_CHAIN: usize = 64;
-/// Steps from an inlined call to the function's name.
+/// Steps from an inlined call to the function's name, and from there out of the scopes that it lies in.
 const MAX_STEPS: usize = 8;
+/// Most scopes, and functions in them, that are kept.
+const MAX_SCOPES: usize = 1 << 20;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -124,7 +126,19 @@ struct Reader<'a> {
     budget: Budget,
     /// Names of functions, by the place of their entry in `.debug_info`.
     names: HashMap<usize, u32>,
+    scopes: Vec<Scope>,
+    /// The scopes of functions that have no name for the linker, by the place of their entry: C++ in an unnamed namespace has such.
+    scope_of: HashMap<usize, u32>,
     texts: Texts,
+}
+
+/// A namespace, class or function, whose entry has others within.
+#[derive(Clone, Copy)]
+struct Scope {
+    unit: usize,
+    offset: UnitOffset,
+    /// Number of the one around it, [`NONE`] at the top.
+    around: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -139,29 +153,55 @@ impl<'a> Reader<'a> {
         let section = |name| elf::section(elf, name).unwrap_or_default();
         let (abbreviations, lines, line_strings) =
             (section(".debug_abbrev"), section(".debug_line"), section(".debug_line_str"));
-        let (units, names, texts) = (HashMap::new(), HashMap::new(), Texts::of(elf));
-        Reader { dwarf, abbreviations, lines, line_strings, headers, units, budget, names, texts }
+        Reader {
+            dwarf,
+            abbreviations,
+            lines,
+            line_strings,
+            headers,
+            units: HashMap::new(),
+            budget,
+            names: HashMap::new(),
+            scopes: Vec::new(),
+            scope_of: HashMap::new(),
+            texts: Texts::of(elf),
+        }
     }
 
     fn ranges(&mut self) -> Vec<Range> {
-        let mut ranges = Vec::new();
+        let (mut ranges, mut origins) = (Vec::new(), Vec::new());
         for unit in 0..self.headers.len() {
             // What is malformed ends its unit only.
-            let _ = self.ranges_of(unit, &mut ranges);
+            let _ = self.ranges_of(unit, &mut ranges, &mut origins);
             if ranges.len() >= MAX_RANGES || self.budget.is_over(STEP) {
                 break;
             }
         }
+        // The scopes that a function lies in are known when all have been passed.
+        for (range, origin) in ranges.iter_mut().zip(origins) {
+            if self.budget.is_over(STEP) {
+                break;
+            }
+            range.call.name = origin.map_or(NONE, |(unit, offset)| self.name_of(unit, offset));
+        }
         ranges
     }
 
-    fn ranges_of(&mut self, index: usize, ranges: &mut Vec<Range>) -> gimli::Result<()> {
+    /// The calls of a unit, and for each the entry of what is called.
+    fn ranges_of(
+        &mut self,
+        index: usize,
+        ranges: &mut Vec<Range>,
+        origins: &mut Vec<Option<(usize, UnitOffset)>>,
+    ) -> gimli::Result<()> {
         let mut files = HashMap::new();
         let Some(unit) = self.unit(index) else { return Ok(()) };
         let mut entries = unit.entries_raw(None)?;
         let mut entry = gimli::DebuggingInformationEntry::null();
         // Depth of the function that the linker left out, whose addresses are another's, while inside it.
         let mut left_out = None;
+        // The scopes around the entry, each with its depth and number.
+        let mut around: Vec<(isize, u32)> = Vec::new();
         while !entries.is_empty() && ranges.len() < MAX_RANGES {
             let is_entry = entries.read_entry(&mut entry)?;
             // A list of ranges may be long and yield nothing.
@@ -175,6 +215,10 @@ impl<'a> Reader<'a> {
             if left_out.is_some_and(|depth| entry.depth() <= depth) {
                 left_out = None;
             }
+            while around.last().is_some_and(|(depth, _)| entry.depth() <= *depth) {
+                around.pop();
+            }
+            self.note_scope(index, &entry, &mut around);
             match entry.tag() {
                 dw::DW_TAG_subprogram if left_out.is_none() => {
                     let mut places = places(&self.dwarf, &unit, &entry)?;
@@ -199,9 +243,10 @@ impl<'a> Reader<'a> {
                             break;
                         }
                     }
-                    let name = self.name_of(index, origin);
+                    let origin = origin.and_then(|origin| self.resolve(index, origin));
                     let file = *files.entry(file).or_insert_with(|| self.file(&unit, file));
-                    let call = Call { name, file, line: line.unwrap_or(0) };
+                    let call = Call { name: NONE, file, line: line.unwrap_or(0) };
+                    origins.extend(std::iter::repeat_n(origin, found.len()));
                     ranges.extend(found.into_iter().map(|(start, end)| Range { start, end, depth, call }));
                 }
                 _ => {}
@@ -210,11 +255,43 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The name of the function at `origin`, seen from the unit `from`.
-    fn name_of(&mut self, from: usize, origin: Option<AttributeValue<Slice<'_>>>) -> u32 {
-        let Some((unit, offset)) = origin.and_then(|origin| self.resolve(from, origin)) else {
-            return NONE;
-        };
+    /// Notes an entry that others lie in, and a function without a name for the linker that lies in some.
+    fn note_scope(
+        &mut self,
+        unit: usize,
+        entry: &gimli::DebuggingInformationEntry<Slice<'_>>,
+        around: &mut Vec<(isize, u32)>,
+    ) {
+        let is_function = entry.tag() == dw::DW_TAG_subprogram;
+        let is_scope = is_function
+            || matches!(
+                entry.tag(),
+                dw::DW_TAG_namespace
+                    | dw::DW_TAG_class_type
+                    | dw::DW_TAG_structure_type
+                    | dw::DW_TAG_union_type
+            );
+        if !is_scope || self.scopes.len() >= MAX_SCOPES {
+            return;
+        }
+        let has = |name| entry.attr_value(name).is_some();
+        let outer = around.last().map_or(NONE, |(_, number)| *number);
+        if is_function
+            && outer != NONE
+            && has(dw::DW_AT_name)
+            && !has(dw::DW_AT_linkage_name)
+            && let Some(place) = entry.offset().to_debug_info_offset(&self.headers[unit])
+        {
+            self.scope_of.insert(place.0, outer);
+        }
+        if entry.has_children() {
+            around.push((entry.depth(), self.scopes.len() as u32));
+            self.scopes.push(Scope { unit, offset: entry.offset(), around: outer });
+        }
+    }
+
+    /// The name of the function whose entry that is.
+    fn name_of(&mut self, unit: usize, offset: UnitOffset) -> u32 {
         let Some(place) = offset.to_debug_info_offset(&self.headers[unit]) else { return NONE };
         if let Some(known) = self.names.get(&place.0) {
             return *known;
@@ -259,19 +336,50 @@ impl<'a> Reader<'a> {
         Unit::new_with_abbreviations(&self.dwarf, header, Arc::new(abbreviations)).ok()
     }
 
+    /// The name that says most: the one that the linker sees, which has the scopes and the parameters of C++ and Rust, or else the plain one.
     fn find_name(&mut self, mut unit: usize, mut offset: UnitOffset) -> Option<String> {
+        let mut plain = None;
         for _ in 0..MAX_STEPS {
             let around = self.unit(unit)?;
             let entry = around.entry(offset).ok()?;
-            if let Some(name) = entry.attr_value(dw::DW_AT_name) {
-                let name = self.dwarf.attr_string(&around, name).ok()?;
-                return Some(printable(name.slice()));
+            // (The second is what gcc writes for `-gdwarf-2` and `-gdwarf-3`.)
+            let linkage = entry.attr_value(dw::DW_AT_linkage_name);
+            if let Some(name) = linkage.or_else(|| entry.attr_value(dw::DW_AT_MIPS_linkage_name)) {
+                return Some(linkage_name(self.dwarf.attr_string(&around, name).ok()?.slice()));
             }
+            plain = plain.or_else(|| Some((unit, offset, entry.attr_value(dw::DW_AT_name)?)));
             let next = entry.attr_value(dw::DW_AT_abstract_origin);
-            (unit, offset) =
-                self.resolve(unit, next.or_else(|| entry.attr_value(dw::DW_AT_specification))?)?;
+            let next = next.or_else(|| entry.attr_value(dw::DW_AT_specification));
+            let Some(next) = next.and_then(|next| self.resolve(unit, next)) else { break };
+            (unit, offset) = next;
         }
-        None
+        let (unit, offset, name) = plain?;
+        let around = self.unit(unit)?;
+        let name = printable(self.dwarf.attr_string(&around, name).ok()?.slice());
+        Some(self.scopes_of(unit, offset) + &name)
+    }
+
+    /// The names of the scopes around a function that has none for the linker, as C++ writes them.
+    fn scopes_of(&mut self, unit: usize, offset: UnitOffset) -> String {
+        let place = offset.to_debug_info_offset(&self.headers[unit]);
+        let mut number = place.and_then(|place| self.scope_of.get(&place.0)).copied().unwrap_or(NONE);
+        let mut path = String::new();
+        for _ in 0..MAX_STEPS {
+            let Some(scope) = self.scopes.get(number as usize).copied() else { break };
+            number = scope.around;
+            path.insert_str(0, &self.scope(scope).map_or_else(String::new, |name| name + "::"));
+        }
+        path
+    }
+
+    fn scope(&mut self, scope: Scope) -> Option<String> {
+        let around = self.unit(scope.unit)?;
+        let entry = around.entry(scope.offset).ok()?;
+        match entry.attr_value(dw::DW_AT_name) {
+            Some(name) => Some(printable(self.dwarf.attr_string(&around, name).ok()?.slice())),
+            None if entry.tag() == dw::DW_TAG_namespace => Some("(anonymous namespace)".to_owned()),
+            None => None,
+        }
     }
 
     /// The entry that an attribute refers to.

@@ -114,7 +114,7 @@ impl Symbols {
         let (mut file, mut line) = (whole.file.clone(), whole.line);
         let mut frames = Vec::new();
         for call in self.inlines.at(address).iter().rev() {
-            let function = call.name.map(str::to_owned);
+            let function = call.name.map(|name| shown(name, room));
             frames.push(SourcePlace { function, offset: 0, file, line });
             (file, line) = (call.file.map(str::to_owned), call.line);
         }

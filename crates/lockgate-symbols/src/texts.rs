@@ -83,12 +83,23 @@ pub fn printable(bytes: &[u8]) -> String {
 pub(super) fn symbol_name(table: &[u8], offset: usize, room: &mut usize) -> String {
     let rest = table.get(offset..).unwrap_or_default();
     let rest = &rest[..rest.len().min(LONGEST_MANGLED)];
-    if !(rest.starts_with(b"_Z") || rest.starts_with(b"_R")) || rest.len() > *room {
+    if !is_mangled(rest) || rest.len() > *room {
         return text(table, offset);
     }
     let name = rest.split(|&byte| byte == 0).next().unwrap_or_default();
     *room -= name.len();
     lockgate_outside::printable_bytes(name)
+}
+
+/// A name that an entry of the debug information has for the linker, as long as such may be.
+pub(super) fn linkage_name(name: &[u8]) -> String {
+    let longest = if is_mangled(name) { LONGEST_MANGLED } else { MAX_NAME };
+    lockgate_outside::printable_bytes(&name[..name.len().min(longest)])
+}
+
+/// Whether a compiler of C++ or Rust has made it.
+fn is_mangled(name: &[u8]) -> bool {
+    name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
 
 /// A function's name as reports show it. `room`: bytes of the calling thread's stack that it may take to make it readable.

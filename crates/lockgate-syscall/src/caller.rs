@@ -105,6 +105,13 @@ pub trait Sharing {
     /// itself has less. `EEXIST`: the other domain has it already. `ENOSPC`: the other domain takes no more. `ENOMEM`.
     fn pass_on(&self, import: &str, at: u64, size: u64, writable: bool) -> Result<(), Errno>;
 
+    /// Whether the bytes `[at, at + size)` of the window lie in one piece of memory that others share with the domain now, to read it, or
+    /// to write it as well.
+    ///
+    /// # Errors
+    /// `EFAULT`: they do not. `EACCES`: the domain may only read them.
+    fn is_shared(&self, at: u64, size: u64, writable: bool) -> Result<(), Errno>;
+
     /// Whether the word at this offset of the window lies in memory that others share with the domain: its address then.
     ///
     /// # Errors

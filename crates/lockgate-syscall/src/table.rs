@@ -132,6 +132,8 @@ pub const TABLE: &[Entry] = table! {
     130 rt_sigsuspend       Own      signal::rt_sigsuspend;
     131 sigaltstack         Own      signal::sigaltstack;
     133 mknod               Granted  names::mknod;
+    137 statfs              Granted  stat::statfs;
+    138 fstatfs             Granted  stat::fstatfs;
     157 prctl               Own      thread::prctl;
     158 arch_prctl          Refused  thread::arch_prctl;
     160 setrlimit           Own      limits::setrlimit;
@@ -212,6 +214,7 @@ pub const TABLE: &[Entry] = table! {
     400 lg_functions        Own      functions::lg_functions;
     401 lg_last_words       Own      functions::lg_last_words;
     402 lg_pass_on          Granted  pass_on::lg_pass_on;
+    403 lg_is_shared        Granted  pass_on::lg_is_shared;
     424 pidfd_send_signal   Refused  thread::not_here;
     425 io_uring_setup      Refused  thread::not_here;
     426 io_uring_enter      Refused  thread::not_here;

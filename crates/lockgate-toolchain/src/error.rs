@@ -69,10 +69,7 @@ pub enum Error {
     #[error(transparent)]
     Rewrite(#[from] lockgate_rewrite::Error),
     /// Symbols that nothing defines.
-    #[error(
-        "undefined: {}; add the object or library that defines them, or import them from the host with \
-         --gate 'PROTOTYPE'", readable(.0)
-    )]
+    #[error("undefined: {}; {}", readable(.0), remedy(.0))]
     Undefined(Vec<String>),
     /// Thread-local variables of a module that joins a domain.
     #[error(
@@ -106,6 +103,21 @@ fn readable(symbols: &[String]) -> String {
         lockgate_outside::demangled_short(symbol, lockgate_outside::ROOM).unwrap_or(symbol.clone())
     };
     symbols.iter().map(readable).collect::<Vec<_>>().join(", ")
+}
+
+/// What to do about symbols that nothing defines. What compilers make of `-fsanitize=` calls a library of theirs, which is for processes.
+fn remedy(symbols: &[String]) -> &'static str {
+    let begins =
+        |prefixes: &[&str]| symbols.iter().any(|name| prefixes.iter().any(|one| name.starts_with(one)));
+    if begins(&["__asan_", "__hwasan_", "__lsan_", "__msan_", "__tsan_", "__sanitizer_"]) {
+        return "modules have no sanitizer's library: compile without -fsanitize=address, thread, memory and leak; a domain's bad access is a \
+                fault of its call";
+    }
+    if begins(&["__ubsan_"]) {
+        return "modules have no sanitizer's library: compile with -fsanitize-undefined-trap-on-error, too (clang: -fsanitize-trap=all), and a \
+                check that fails is a trap, which the report names with its line";
+    }
+    "add the object or library that defines them, or import them from the host with --gate 'PROTOTYPE'"
 }
 
 fn kept_at(path: &Path) -> String {

@@ -555,7 +555,7 @@ fn child_that_cannot_sleep() {
 }
 
 /// Limits are in time whatever the thread that started the first call may have set, or its process was started with. Red if the library's
-/// thread has it, too: it would wake seconds late.
+/// thread has it, too: it would wake seconds late; or if its turns are as long as others': it would wait for theirs.
 #[test]
 fn the_watcher_wakes_in_time() {
     let output = crate::common::in_child("limits::child_with_much_slack");
@@ -567,6 +567,8 @@ fn the_watcher_wakes_in_time() {
 fn child_with_much_slack() {
     let much = std::num::NonZeroU64::new(1_000_000_000).expect("not zero");
     rustix::thread::set_current_timer_slack(Some(much)).expect("it may");
+    // How nice the thread is, the library's is, too: all else of how it runs stays.
+    rustix::process::setpriority_process(None, 7).expect("it may");
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(20)));
     let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").unwrap();
     let error = stay.call(4).unwrap_err();
@@ -582,6 +584,16 @@ fn child_with_much_slack() {
     let [watcher] = &watchers[..] else { panic!("{watchers:?}") };
     let slack = std::fs::read_to_string(format!("/proc/{watcher}/timerslack_ns")).expect("Linux has it");
     assert_eq!(slack, "50000\n");
+    // Linux 6.12 and later, where it is built to say so.
+    let said = std::fs::read_to_string(format!("/proc/{watcher}/sched")).unwrap_or_default();
+    let turn = said.lines().find_map(|line| line.strip_prefix("se.slice")?.split(':').nth(1));
+    match turn {
+        Some(turn) => assert_eq!(turn.trim(), "100000"),
+        None => support::skipped("child_with_much_slack", "this kernel does not tell how long turns are"),
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{watcher}/stat")).expect("Linux has it");
+    let behind_name = stat.rsplit(") ").next().expect("a name").split(' ');
+    assert_eq!(behind_name.into_iter().nth(16), Some("7"), "{stat}");
 }
 
 /// Without one of these system calls no limit and no kill would have an effect, or a fault would end the process: the first module is

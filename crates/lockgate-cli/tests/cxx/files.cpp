@@ -35,6 +35,11 @@ int main(int, char **arguments) {
     std::cout << fs::exists(folder / "one/file.txt") << fs::is_regular_file(folder / "copy") << fs::file_size(folder / "copy") << '\n';
     std::cout << fs::remove(folder / "nothing", error) << error.value() << ' ' << fs::remove_all(folder / "one") << '\n';
     std::ifstream missing(folder / "missing");
+    // (How much room there is differs from one moment to the next.)
+    const fs::space_info room = fs::space(folder);
+    std::cout << (room.capacity > 0) << (room.free <= room.capacity) << (room.available <= room.free) << '\n';
+    fs::space(folder / "missing", error);
+    std::cout << error.value() << '\n';
     std::cout << missing.is_open() << ' ' << fs::equivalent(folder, folder / "." , error) << '\n';
     fs::remove_all(folder / "renamed"), fs::remove_all(folder / "copy");
     std::cout << fs::is_empty(folder) << '\n';

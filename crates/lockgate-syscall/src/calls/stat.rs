@@ -1,4 +1,4 @@
-//! `stat`, `lstat`, `fstat`, `newfstatat`, `statx`, `access`, `faccessat`, `faccessat2`.
+//! `stat`, `lstat`, `fstat`, `newfstatat`, `statx`, `access`, `faccessat`, `faccessat2`, `statfs`, `fstatfs`.
 use super::identity;
 use crate::SyscallContext;
 use crate::directories::is_descriptor_itself;
@@ -7,7 +7,7 @@ use crate::outcome::Reply;
 use crate::wire::Record;
 use lockgate_kernel::access_of_handle;
 use rustix::fd::AsFd;
-use rustix::fs::{Access, AtFlags, Stat, major, minor};
+use rustix::fs::{Access, AtFlags, Stat, StatFs, StatVfs, StatVfsMountFlags, major, minor};
 use rustix::io::Errno;
 
 const CURRENT: u64 = libc::AT_FDCWD as u64;
@@ -93,6 +93,56 @@ pub fn faccessat2(ctx: &SyscallContext<'_>, [fd, path, mode, flags, ..]: [u64; 6
     }
     access_of_handle(handle.fd.as_fd(), access.bits())?;
     Ok(0)
+}
+
+/// `statfs(path, buffer)`.
+pub fn statfs(ctx: &SyscallContext<'_>, [path, at, ..]: [u64; 6]) -> Reply {
+    let path = ctx.path(path)?;
+    let (file_system, read_only) = match ctx.leads_to_a_grant(libc::AT_FDCWD, &path) {
+        Some(grant) => (fstatfs_of(grant.description.fd())?, true),
+        None => {
+            let handle = ctx.locate(libc::AT_FDCWD, &path)?.handle(&ctx.process.grants, true)?;
+            (fstatfs_of(handle.fd.as_fd())?, handle.read_only)
+        }
+    };
+    ctx.memory.write(at, &kernel_statfs(&file_system, read_only).0)?;
+    Ok(0)
+}
+
+/// `fstatfs(fd, buffer)`.
+pub fn fstatfs(ctx: &SyscallContext<'_>, [fd, at, ..]: [u64; 6]) -> Reply {
+    let file = ctx.process.handle(fd as i32)?;
+    let record = kernel_statfs(&fstatfs_of(file.fd())?, file.read_only_grant);
+    ctx.memory.write(at, &record.0)?;
+    Ok(0)
+}
+
+fn fstatfs_of(file: impl AsFd) -> Result<(StatFs, StatVfs), Errno> {
+    let file = file.as_fd();
+    Ok((rustix::fs::fstatfs(file)?, rustix::fs::fstatvfs(file)?))
+}
+
+/// The kernel's `struct statfs`, 120 bytes. The identity of the file system and how it is mounted are the host's affair: a domain opens no devices
+/// and starts no programs, wherever they lie.
+fn kernel_statfs((file_system, mounted): &(StatFs, StatVfs), read_only: bool) -> Record {
+    /// That the kernel says which flags there are.
+    const VALID: u64 = 0x20;
+    let read_only = read_only || mounted.f_flag.contains(StatVfsMountFlags::RDONLY);
+    let flags =
+        if read_only { libc::ST_RDONLY } else { 0 } | libc::ST_NOSUID | libc::ST_NODEV | libc::ST_NOEXEC;
+    Record::new()
+        .i64(file_system.f_type as i64)
+        .i64(file_system.f_bsize as i64)
+        .u64(mounted.f_blocks)
+        .u64(mounted.f_bfree)
+        .u64(mounted.f_bavail)
+        .u64(mounted.f_files)
+        .u64(mounted.f_ffree)
+        .u64(0)
+        .u64(mounted.f_namemax)
+        .u64(mounted.f_frsize)
+        .u64(VALID | flags)
+        .padded_to(120)
 }
 
 fn look_up(ctx: &SyscallContext<'_>, fd: u64, path: u64, flags: u64) -> Result<Stat, Errno> {

@@ -81,6 +81,8 @@ fn no_call_follows_a_link_out() {
         (libc::SYS_stat, &[link, buffer]),
         (libc::SYS_lstat, &[through, buffer]),
         (libc::SYS_statx, &[current, link, 0, 0x7ff, buffer]),
+        (libc::SYS_statfs, &[link, buffer]),
+        (libc::SYS_statfs, &[through, buffer]),
         (libc::SYS_access, &[link, 0]),
         (libc::SYS_truncate, &[link, 0]),
         (libc::SYS_chmod, &[link, 0o777]),

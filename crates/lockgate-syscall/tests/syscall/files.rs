@@ -112,6 +112,54 @@ fn stat_family_agrees() {
     assert_eq!(guest.word(at + 112) as i64, meta.mtime());
 }
 
+/// Room and sizes are the file system's; which one it is, of those that look alike, is not told.
+#[test]
+fn file_systems_have_room() {
+    let unnamed = |guest: &Guest, at: u64, writable: bool| {
+        let flags = guest.word(at + 80);
+        assert_eq!(guest.word(at + 56), 0, "no identity");
+        assert_eq!(flags & !libc::ST_RDONLY, 0x20 | libc::ST_NOSUID | libc::ST_NODEV | libc::ST_NOEXEC);
+        assert_eq!(flags & libc::ST_RDONLY == 0, writable, "{flags:#x}");
+    };
+    for access in [Access::ReadOnly, Access::ReadWrite] {
+        let (host, guest) = data(access);
+        let native = rustix::fs::statfs(host.path()).unwrap();
+        let room = rustix::fs::statvfs(host.path()).unwrap();
+        let (path, fd) = (guest.text("/data/greeting"), guest.open("/data/greeting", 0));
+        let at = guest.room(120);
+        let calls: [(i64, &[u64]); 3] = [
+            (libc::SYS_statfs, &[path, at]),
+            (libc::SYS_statfs, &[guest.text("/data"), at]),
+            (libc::SYS_fstatfs, &[fd, at]),
+        ];
+        for (number, arguments) in calls {
+            lockgate_syscall::Memory::write(&guest.window, at, &[0xff; 120]).unwrap();
+            guest.ok(number, arguments);
+            let fields = [0, 8, 16, 40, 64, 72].map(|field| guest.word(at + field));
+            let expected = [
+                native.f_type as u64,
+                native.f_bsize as u64,
+                room.f_blocks,
+                room.f_files,
+                room.f_namemax,
+                room.f_frsize,
+            ];
+            assert_eq!(fields, expected, "{number}");
+            // (Others use the file system meanwhile.)
+            assert!(guest.word(at + 24) <= room.f_blocks && guest.word(at + 32) <= guest.word(at + 24));
+            assert_eq!(guest.get(at + 88, 32), [0; 32], "spare");
+            unnamed(&guest, at, access == Access::ReadWrite);
+        }
+        // What leads to a grant is a folder that no domain writes.
+        guest.ok(libc::SYS_statfs, &[guest.text("/"), at]);
+        unnamed(&guest, at, false);
+        for (path, error) in [("/data/none", Errno::NOENT), ("", Errno::NOENT), ("/etc", Errno::NOENT)] {
+            assert_eq!(guest.err(libc::SYS_statfs, &[guest.text(path), at]), error, "{path}");
+        }
+        assert_eq!(guest.err(libc::SYS_fstatfs, &[77, at]), Errno::BADF);
+    }
+}
+
 #[test]
 fn access_tells_rights() {
     let (_host, guest) = data(Access::ReadOnly);

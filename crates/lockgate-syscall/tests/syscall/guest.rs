@@ -455,6 +455,10 @@ impl lockgate_syscall::Sharing for NothingShared {
         Err(if import == "known" { rustix::io::Errno::FAULT } else { rustix::io::Errno::NOENT })
     }
 
+    fn is_shared(&self, _: u64, _: u64, _: bool) -> Result<(), rustix::io::Errno> {
+        Err(rustix::io::Errno::FAULT)
+    }
+
     fn shared_word(&self, _: u64) -> Result<Option<u64>, rustix::io::Errno> {
         Ok(None)
     }

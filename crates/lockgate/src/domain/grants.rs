@@ -3,7 +3,7 @@ use super::api::Domain;
 use super::core::Core;
 use crate::binding::Binding;
 use crate::grant::{
-    Arena, Block, Grant, GrantError, Region, Window, arena_pointer, pass_on_from, shared_word,
+    Arena, Block, Grant, GrantError, Region, Window, arena_pointer, pass_on_from, rights_at, shared_word,
 };
 use crate::memory::Pointer;
 use crate::protection::Rights;
@@ -36,6 +36,14 @@ impl Sharing for Core {
             GrantError::Revoked { .. } => Errno::NOENT,
             _ => Errno::NOMEM,
         })
+    }
+
+    fn is_shared(&self, at: u64, size: u64, writable: bool) -> Result<(), Errno> {
+        match rights_at(self.id(), at, size) {
+            Err(_) => Err(Errno::FAULT),
+            Ok(Rights::Read) if writable => Err(Errno::ACCESS),
+            Ok(_) => Ok(()),
+        }
     }
 
     fn shared_word(&self, at: u64) -> Result<Option<u64>, Errno> {

@@ -329,6 +329,17 @@ impl Book {
         self.0.range((id, 0)..=(id, u64::MAX))
     }
 
+    /// The region of a domain that holds all of the `size` bytes at window offset `at`, and its offset.
+    fn around(&self, id: u32, (at, size): (u64, u64)) -> Result<(u64, &Entry), GrantError> {
+        let found = self.0.range((id, 0)..=(id, at)).next_back();
+        let (&(_, offset), entry) = found.ok_or(GrantError::Range { at, size, length: 0 })?;
+        let (length, from_start) = (entry.region.length(), at - offset);
+        if from_start.checked_add(size).is_none_or(|end| end > length) || from_start >= length {
+            return Err(GrantError::Range { at: from_start, size, length });
+        }
+        Ok((offset, entry))
+    }
+
     fn count(&self, id: u32, which: impl Fn(&Entry) -> bool) -> usize {
         self.of_domain(id).filter(|(_, entry)| which(entry)).count()
     }
@@ -358,12 +369,7 @@ pub(crate) fn pass_on_from(
     may: impl FnOnce() -> bool,
 ) -> Result<(), GrantError> {
     let mut book = book();
-    let found = book.0.range((giver, 0)..=(giver, at)).next_back();
-    let (&(_, offset), entry) = found.ok_or(GrantError::Range { at, size, length: 0 })?;
-    let (length, from_start) = (entry.region.length(), at - offset);
-    if from_start.checked_add(size).is_none_or(|end| end > length) || from_start >= length {
-        return Err(GrantError::Range { at: from_start, size, length });
-    }
+    let (offset, entry) = book.around(giver, (at, size))?;
     if !may() {
         return Err(GrantError::Revoked { offset });
     }
@@ -386,6 +392,14 @@ pub(crate) fn pass_on_from(
         entry.receivers.insert(key.0);
     }
     Ok(())
+}
+
+/// What a domain may do now with the region that holds all of the `size` bytes at window offset `at`.
+///
+/// # Errors
+/// [`GrantError::Range`] if no region is there.
+pub(crate) fn rights_at(id: u32, at: u64, size: u64) -> Result<Rights, GrantError> {
+    Ok(book().around(id, (at, size))?.1.rights)
 }
 
 /// The region that holds the word at window offset `at` of a domain, the word's place in it, and what the domain may do there.

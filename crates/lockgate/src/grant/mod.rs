@@ -36,7 +36,7 @@ mod starts;
 
 pub(crate) use arena::pointer_to as arena_pointer;
 pub use arena::{Arena, Block};
-pub(crate) use book::{Window, end_domain, has_any, pass_on_from, shared_word, wait_for_givers};
+pub(crate) use book::{Window, end_domain, has_any, pass_on_from, rights_at, shared_word, wait_for_givers};
 pub use error::{GrantError, RingError};
 pub use handle::Grant;
 pub use region_sys::Region;

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::os::unix::thread::JoinHandleExt as _;
 use std::ptr;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
@@ -14,13 +15,17 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE`.
 pub(crate) const DISABLE: c_int = 1;
 
-/// The kernel wakes the calling thread, which is one of ours, when its time has come: it does not go by what the thread that started it has
-/// set, seconds perhaps (`PR_SET_TIMERSLACK`, systemd's `TimerSlackNSec=`).
+/// The kernel wakes the calling thread, which is one of ours and does little, when its time has come: it does not go by what the thread that
+/// started it has set, seconds perhaps (`PR_SET_TIMERSLACK`, systemd's `TimerSlackNSec=`), and where others compute it runs before these have had all
+/// of their turn, as its own is short (decision 0135).
 pub(crate) fn wakes_in_time() {
+    /// The shortest that Linux gives.
+    const TURN: Duration = Duration::from_micros(100);
     /// Nanoseconds: Linux's default.
     const SLACK: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero");
     // (Where a filter forbids it, times are as late as they were.)
     let _ = rustix::thread::set_current_timer_slack(Some(SLACK));
+    let _ = lockgate_kernel::ask_for_short_turns(TURN);
 }
 
 /// Whether a `pthread_cancel` of the calling thread waits.

@@ -1,0 +1,1 @@
+//! Nothing: Cargo wants a package to have a source.
