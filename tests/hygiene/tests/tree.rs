@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
 }
 
@@ -29,7 +29,7 @@ pub fn files(extensions: &[&str]) -> Vec<PathBuf> {
     files_in(&root(), extensions)
 }
 
-fn files_in(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+pub fn files_in(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -525,7 +525,7 @@ fn call_around(text: &str) -> &str {
     ""
 }
 
-fn without_comments(text: &str) -> String {
+pub fn without_comments(text: &str) -> String {
     let mut rest = text;
     let mut out = String::new();
     while let Some((code, comment)) = rest.split_once("/*") {
