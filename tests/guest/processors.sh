@@ -8,7 +8,8 @@
 # Takes some ten minutes a model. It is no part of `make test`. Each run has a folder of its own below build/guest, in which its logs stay.
 # Needs: apt-get install qemu-system-x86 busybox-static cpio
 #
-# PARTS narrows it down: words out of verifier, evidence, proxies, signals, installed, attacks; all of them otherwise. ATTACKS: their areas.
+# PARTS narrows it down: words out of verifier, evidence, proxies, signals, installed, attacks, refusals; all of them but the last otherwise (it is
+# about the kernel: refused system calls and a FUSE server that refuses, on the oldest kernel promised). ATTACKS: their areas.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -35,7 +36,8 @@ kernel=${GUEST_KERNEL:-$root/build/guest/vmlinuz}
     cd "$work/kernel"
     package=$(LC_ALL=C apt-cache depends linux-image-cloud-amd64 | awk '/ Depends: linux-image-/ { print $2; exit }')
     apt-get download "$package"
-    dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x --wildcards './boot/vmlinuz-*'
+    dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x --wildcards './boot/vmlinuz-*' './lib/modules/*/fuse.ko'
+    cp lib/modules/*/kernel/fs/fuse/fuse.ko "$kernel.fuse.ko"
     mv boot/vmlinuz-* "$kernel"
 )
 
@@ -74,7 +76,8 @@ add evidence -p lockgate-evidence --test quick -- -q accepted_ the_decoders
 add proxies -p lockgate-tests --test units -- -q call:: host::
 add signals -p lockgate-tests --test suites -- -q rules_signals::
 add signals -p lockgate-tests --test suites -- -q rules_cpu::
-add installed -p installed --test suites -- -q of_a_program
+add refusals -p lockgate-tests --test suites -- -q refusals::
+add installed -p installed --test suites -- -q of_a_program when_a_module_is_loaded
 add attacks -p attacks --test hygiene -- -q
 case " $PARTS " in
 *" attacks "*)
@@ -125,6 +128,7 @@ done
 tar -c --no-recursion -h -T <(grep -v -e '^/bin$' -e '^/sbin$' -e '^/lib$' -e '^/lib64$' "$files") 2>/dev/null | tar -x --keep-directory-symlink -C "$tree" || true
 cp "$(command -v busybox)" "$tree/busybox"
 cp "$commands" "$tree/commands"
+[ ! -e "$kernel.fuse.ko" ] || cp "$kernel.fuse.ko" "$tree/fuse.ko"
 cat >"$tree/init" <<'INIT'
 #!/busybox sh
 /busybox mount -t proc proc /proc
@@ -135,6 +139,7 @@ cat >"$tree/init" <<'INIT'
 /busybox mount -t tmpfs tmp /tmp
 /busybox mount -t tmpfs shm /dev/shm
 /busybox ifconfig lo up
+[ ! -e /fuse.ko ] || /busybox insmod /fuse.ko
 export PATH=/usr/bin:/usr/sbin HOME=/root TERM=dumb RUST_BACKTRACE=0
 /busybox grep -m1 "model name" /proc/cpuinfo
 while read -r line; do

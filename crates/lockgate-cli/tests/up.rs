@@ -1268,6 +1268,30 @@ fn no_domain_gets_at_sockets_of_control() {
     assert!(refused.status.code() == Some(125) && text(&refused.stderr).contains(both));
 }
 
+/// A program with more rights than its caller does not let the caller choose where it looks for sockets, not even among its own folders. Red where
+/// `XDG_RUNTIME_DIR` is believed all the same.
+#[test]
+fn programs_with_other_rights_choose_their_sockets_themselves() {
+    let site = Site::of("[programs]\n");
+    let program = site.path("lockgate");
+    fs::copy(env!("CARGO_BIN_EXE_lockgate"), &program).unwrap();
+    let ask = || {
+        let mut stop = Command::new(&program);
+        let asked = stop.arg("stop").arg(site.path("lockgate.toml")).env("XDG_RUNTIME_DIR", site.path("run"));
+        text(&asked.output().unwrap().stderr)
+    };
+    let refused = "no folder for control sockets";
+    assert!(!ask().contains(refused), "an ordinary program: {}", ask());
+    let belongings = [&site.path("run"), &site.path("lockgate.toml")].map(PathBuf::as_path);
+    if support::with_other_rights(
+        &program,
+        &belongings,
+        "programs_with_other_rights_choose_their_sockets_themselves",
+    ) {
+        assert!(ask().contains(refused), "{}", ask());
+    }
+}
+
 /// Limits of the machine are told before anything starts.
 #[test]
 fn what_the_machine_lacks_is_told_at_the_start() {

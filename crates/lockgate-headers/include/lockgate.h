@@ -225,7 +225,7 @@ typedef enum lg_status {
     LG_E_READ = 10,     /* the file cannot be read */
     LG_E_PARSE = 11,    /* it is no module */
     LG_E_REJECTED = 12, /* it breaks a rule of the code model; the message names rule and place */
-    LG_E_HOST = 13,     /* this machine or process cannot run domains, or lacks AVX or AVX-512 */
+    LG_E_HOST = 13,     /* this machine or process cannot run domains, or lacks what the module needs */
     LG_E_MEMORY = 14,   /* no memory, address space or kernel mappings */
 
     /* domains and bindings */

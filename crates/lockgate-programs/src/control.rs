@@ -166,10 +166,11 @@ fn system<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> C
 }
 
 /// The folder of control sockets, whether it is there or not: `lockgate` in `$XDG_RUNTIME_DIR`, `/run/user/UID`, or root's `/run`, all of which
-/// belong to the user.
+/// belong to the user. A program with more rights than its caller does not ask the environment.
 pub fn place() -> Option<PathBuf> {
     let user = geteuid();
-    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let given =
+        lockgate_kernel::variable("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let candidates = match given {
         Some(given) => vec![given],
         None => {

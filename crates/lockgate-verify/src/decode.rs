@@ -17,6 +17,8 @@ pub(crate) struct Instruction {
     pub len: usize,
     /// Bits of [`flag`] of its form.
     pub flags: u32,
+    /// What its form needs of the processor.
+    pub needs: u64,
     /// Where its memory operand lies.
     pub memory: Memory,
     /// Displacement of the memory operand; of meaning where [`Memory`] says so.
@@ -147,6 +149,7 @@ impl<'a> Decoder<'a> {
         let instruction = Instruction {
             len: 0,
             flags: 0,
+            needs: 0,
             memory: Memory::None,
             disp: 0,
             access: 0,
@@ -280,7 +283,7 @@ impl<'a> Decoder<'a> {
         }
         let instruction = &mut self.instruction;
         instruction.len = self.taken + usize::from(form.imm);
-        instruction.flags = form.flags;
+        (instruction.flags, instruction.needs) = (form.flags, form.needs);
         if form.flags & flag::WRITE_OP != 0 {
             let high = form.flags & flag::RM_BYTE != 0 && rex == 0;
             instruction.written = register_bit(opcode & 7 | rex << 3 & 8, high);
@@ -397,7 +400,7 @@ impl<'a> Decoder<'a> {
             instruction.written |= register_bit(vvvv, false);
         }
         instruction.len = self.taken + usize::from(form.imm);
-        instruction.flags = form.flags;
+        (instruction.flags, instruction.needs) = (form.flags, form.needs);
         Ok(())
     }
 

@@ -26,10 +26,12 @@
 //! | `er` `sae` | EVEX: rounding, exceptions suppressed |
 //! | `lock` | may carry F0 with a memory destination |
 //! | `probe` | its access to the data stack ends a change of rsp (rule V3) |
+//! | `needs=` | what the processor must have for it, of [`FEATURES`](crate::FEATURES) (rule V6) |
 //! | `x87` `environment` `mxcsr-read` `mxcsr-write` `maskregs` `ymm` `cpuid` | what it adds to the report (rule V6) |
 //!
 //! `tests/encodings.rs` makes the file from `forms.txt` (mnemonics) and compares every line with iced-x86.
 
+use crate::features;
 use std::sync::LazyLock;
 
 /// Bits of [`Form::flags`].
@@ -115,6 +117,8 @@ pub(crate) mod flag {
 pub(crate) struct Form {
     /// Bits of [`flag`].
     pub flags: u32,
+    /// What the processor must have.
+    pub needs: u64,
     /// Bytes of immediate.
     pub imm: u8,
     /// Largest access, bytes.
@@ -361,6 +365,10 @@ impl Form {
             "moffs" => flag::MOFFS,
             "vsib" => flag::VSIB,
             "distinct" => flag::DISTINCT,
+            "needs" => {
+                self.needs = features::set(value)?;
+                0
+            }
             "probe" => flag::PROBE,
             "lock" => flag::LOCK,
             "mask" => flag::MASK,

@@ -11,17 +11,19 @@
 //! | `function.rs` | what one function can touch (V6) |
 //! | `decode.rs` | prefixes, ModRM, SIB: what an instruction reads and writes |
 //! | `forms.rs`, `encodings.txt` | the allow-list, made from `forms.txt` |
+//! | `features.rs` | what its instructions need of the processor |
 //! | `module.rs`, `notes.rs`, `elf.rs` | the one parse of a module file |
 //! | `reject.rs` | a rejection in words |
 //! | `reading.rs` | single instructions, for those who check the verifier |
 //!
-//! That is one sitting: some 2,760 lines of code (without tests, comments, empty lines), and never more than 2,800 (`tests/hygiene`).
+//! That is one sitting: some 2,810 lines of code (without tests, comments, empty lines), and never more than 2,820 (`tests/hygiene`).
 #![forbid(unsafe_code)]
 
 mod bitmap;
 mod control;
 mod decode;
 mod elf;
+mod features;
 mod forms;
 mod frame;
 mod function;
@@ -35,6 +37,7 @@ mod verify;
 
 pub use control::Control;
 pub use elf::ParseError;
+pub use features::FEATURES;
 pub use frame::{Frames, Place, State};
 pub use function::Functions;
 pub use module::{Export, Join, Module, Relocation, Segment, SegmentKind, Symbol, Word};
@@ -69,6 +72,8 @@ pub struct Report {
     pub ymm: bool,
     /// Asks the processor what it has (cpuid): code for other processors may stand beside code for this one.
     pub cpuid: bool,
+    /// What its instructions need of the processor, beyond x86-64 with AVX: names of [`FEATURES`].
+    pub needs: Vec<&'static str>,
     /// Callee-saved general registers written anywhere, bit i = register number i (rbx 3, rbp 5, r12–r15).
     pub callee_saved_written: u16,
     /// Gate slots used, ascending.

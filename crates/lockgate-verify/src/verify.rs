@@ -7,8 +7,8 @@ use crate::forms::{Forms, flag};
 use crate::frame::{Frames, Place, State};
 use crate::reject::{Judged, broken};
 use crate::rsp::{Leaving, Rsp};
-use crate::units;
 use crate::{Module, Rejection, Report, SegmentKind};
+use crate::{features, units};
 use lockgate_abi::{PAGE, code, gate, window};
 
 /// Judges a parsed module.
@@ -155,10 +155,11 @@ struct Pass<'a> {
     switches: Vec<(usize, Leaving, units::Switch)>,
     /// Places behind calls.
     frames: Frames,
-    /// V6: flags of all forms, registers written, EVEX, gates called.
+    /// V6: flags of all forms, registers written, EVEX, what the processor must have, gates called.
     flags: u32,
     written: u16,
     evex: bool,
+    needs: u64,
     gates: Vec<bool>,
     instructions: u64,
 }
@@ -184,6 +185,7 @@ impl<'a> Pass<'a> {
             flags: 0,
             written: 0,
             evex: false,
+            needs: 0,
             gates: vec![false; gate::SLOTS as usize],
             instructions: 0,
         }
@@ -244,6 +246,7 @@ impl<'a> Pass<'a> {
         }
         self.flags |= instruction.flags | if instruction.mask != 0 { flag::MASKREGS } else { 0 };
         self.evex |= instruction.evex;
+        self.needs |= instruction.needs;
         self.written |= instruction.written;
         Ok(next)
     }
@@ -521,6 +524,7 @@ impl<'a> Pass<'a> {
             gates: (0..).zip(&self.gates).filter(|(_, used)| **used).map(|(slot, _)| slot).collect(),
             text_bytes: self.text.len() as u64,
             instructions: self.instructions,
+            needs: features::names(self.needs),
             ..state_usage(self.flags, self.evex, self.written)
         }
     }

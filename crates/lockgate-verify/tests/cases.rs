@@ -170,6 +170,7 @@ fn summary(report: &Report, of_function: bool) -> String {
         usage.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();
     names.extend((0..16).filter(|i| report.callee_saved_written >> i & 1 != 0).map(|i| format!("r{i}")));
     names.extend(report.gates.iter().map(|slot| format!("gate{slot}")));
+    names.extend(report.needs.iter().map(|name| (*name).to_owned()));
     if names.is_empty() { "-".to_owned() } else { names.join(",") }
 }
 

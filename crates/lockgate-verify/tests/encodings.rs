@@ -61,6 +61,14 @@ fn lines() -> Vec<String> {
     lines
 }
 
+#[test]
+fn every_feature_is_needed_by_an_instruction() {
+    let list = include_str!("../src/encodings.txt").lines().filter_map(|line| line.split_once(" needs="));
+    let needed: BTreeSet<&str> =
+        list.flat_map(|(_, rest)| rest.split(" ;").next().unwrap().split(',')).collect();
+    assert_eq!(needed, lockgate_verify::FEATURES.split(' ').collect());
+}
+
 fn name(code: Code) -> String {
     format!("{:?}", code.mnemonic()).to_lowercase()
 }
@@ -325,8 +333,64 @@ fn line(code: Code, probe: bool) -> String {
         line += " probe";
     }
     line += &report;
+    line += &needs(code);
     let _ = write!(line, " ; {}", name(code));
     line
+}
+
+/// What every processor with x86-64 and AVX has, by iced's names; hints, which are no-ops where they mean nothing; and `cpuid`, which asks.
+const EVERYWHERE: [&str; 40] = [
+    "INTEL8086",
+    "INTEL186",
+    "INTEL286",
+    "INTEL386",
+    "INTEL486",
+    "INTEL8086_ONLY",
+    "X64",
+    "FPU",
+    "FPU287",
+    "FPU387",
+    "MMX",
+    "CMOV",
+    "CX8",
+    "FXSR",
+    "MULTIBYTENOP",
+    "PAUSE",
+    "TSC",
+    "RDTSCP",
+    "CLFSH",
+    "SSE",
+    "SSE2",
+    "SSE3",
+    "SSSE3",
+    "SSE4_1",
+    "SSE4_2",
+    "POPCNT",
+    "CMPXCHG16B",
+    "LAHF_SAHF_64",
+    "AVX",
+    "XSAVE",
+    "CPUID",
+    "PREFETCHW",
+    "PREFETCHITI",
+    "SMM",
+    "SEP",
+    "MSR",
+    "CET_IBT",
+    "CET_SS",
+    "D3NOWEXT",
+    "MONITOR",
+];
+
+/// What else the processor must have. Compilers emit `tzcnt` for every processor, as `rep bsf`, where it comes to the same in both.
+fn needs(code: Code) -> String {
+    let names = code.cpuid_features().iter().map(|feature| format!("{feature:?}"));
+    let mut names: Vec<String> = names.filter(|name| !EVERYWHERE.contains(&name.as_str())).collect();
+    names.sort();
+    if names.is_empty() || code.mnemonic() == Mnemonic::Tzcnt {
+        return String::new();
+    }
+    format!(" needs={}", names.join(","))
 }
 
 /// The code's sample instruction, if it has this form.

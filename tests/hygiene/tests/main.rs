@@ -1,6 +1,7 @@
 //! The integration tests as one program, which is built and linked once. `lanes` runs each suite, a module here, in a process of its own.
 mod errors;
 mod evidence;
+mod fetched_once;
 mod lints;
 mod mutants;
 mod packages;

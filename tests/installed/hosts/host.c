@@ -17,6 +17,9 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
+/* Of glibc's: pthread_cancel, and setuid of all threads. */
+enum { SIGCANCEL_OF_LIBC = 32, SIGSETXID_OF_LIBC = 33 };
+
 static int wrong;
 #define CHECK(what, ...) ((what) ? 0 : (wrong++, printf("%s:%d: " #what ": ", __FILE__, __LINE__), printf(__VA_ARGS__), putchar('\n'), 0))
 
@@ -247,12 +250,13 @@ static const struct {
     const char *name;
     void (*block)(void);
     int seen; /* the thread's mask says so */
+    int alone; /* other threads of the host's must have no faults meanwhile */
 } blocks[] = {
-    {"pthread_sigmask", by_pthread_sigmask, 1}, {"SIG_SETMASK", by_setting, 1},
-    {"sigprocmask", by_sigprocmask, 1},         {"sigprocmask, SIG_SETMASK", by_sigprocmask_setting, 1},
-    {"sighold", by_sighold, 1},                 {"sigset, SIG_HOLD", by_sigset_hold, 1},
-    {"sigblock", by_sigblock, 1},               {"sigsetmask", by_sigsetmask, 1},
-    {"a handler that jumps", by_handler, 0},    {"a handler of a fault that jumps", by_handler_of_faults, 0},
+    {"pthread_sigmask", by_pthread_sigmask, 1, 0}, {"SIG_SETMASK", by_setting, 1, 0},
+    {"sigprocmask", by_sigprocmask, 1, 0},         {"sigprocmask, SIG_SETMASK", by_sigprocmask_setting, 1, 0},
+    {"sighold", by_sighold, 1, 0},                 {"sigset, SIG_HOLD", by_sigset_hold, 1, 0},
+    {"sigblock", by_sigblock, 1, 0},               {"sigsetmask", by_sigsetmask, 1, 0},
+    {"a handler that jumps", by_handler, 0, 0},    {"a handler of a fault that jumps", by_handler_of_faults, 0, 1},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 
@@ -277,12 +281,15 @@ static void *starts_with_a_mask(void *unused) {
     return unused;
 }
 
-static void blocking_threads(int first) {
+/* `alone`: no other thread of the host's lives by faults of its own. */
+static void blocking_threads(int first, int alone) {
     sigfillset(&everything);
     for (int after = first; after < SLOW; after++) {
         if (first && slow[after].take == by_fault)
             continue; /* nobody looks before the fault itself */
         for (int way = 0; way < BLOCKS; way++) {
+            if (blocks[way].alone && !alone)
+                continue;
             blocks[way].block();
             slow[after].take();
             sigset_t now;
@@ -450,6 +457,106 @@ static void jumps_over_domains(void) {
     signal(SIGALRM, SIG_DFL);
 }
 
+/* ---- Threads that end in a call: in a function of the host's, or in a handler over the domain's code ---- */
+
+static volatile sig_atomic_t cleaned;
+static void cleans(void *unused) {
+    (void)unused;
+    cleaned++;
+}
+static volatile int by_cancellation;
+static void ends_thread(void) {
+    if (by_cancellation && pthread_cancel(pthread_self()) == 0)
+        pthread_testcancel();
+    pthread_exit((void *)5);
+}
+static void handler_ends(int number) {
+    (void)number;
+    ends_thread();
+}
+static void *calls_until_ended(void *spins) {
+    pthread_cleanup_push(cleans, NULL);
+    if (spins)
+        alarmed(); /* (It goes with the process: nothing of this thread's runs afterwards.) */
+    spins ? (void)inner.spin(1l << 50) : inner.call_host();
+    wrong++, puts("a call comes back that has ended its thread");
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+static void threads_that_end(void) {
+    lg_usage before, after;
+    by_sigaction(SIGALRM, handler_ends);
+    by_bind();
+    spin(1);
+    inner.does = ends_thread;
+    CHECK(lg_domain_usage(inner.domain, &before, sizeof before) == LG_OK, "%s", lg_last_message());
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        void *result = NULL;
+        cleaned = 0;
+        by_cancellation = i & 1;
+        CHECK(pthread_create(&thread, NULL, calls_until_ended, (void *)(long)(i & 2)) == 0 && pthread_join(thread, &result) == 0, "no thread");
+        CHECK(cleaned == 1 && result == (i & 1 ? PTHREAD_CANCELED : (void *)5), "thread %d: cleaned up %d times, %p", i, (int)cleaned, result);
+    }
+    CHECK(lg_domain_usage(inner.domain, &after, sizeof after) == LG_OK, "%s", lg_last_message());
+    CHECK(after.threads == before.threads, "%u threads have a place, not %u", after.threads, before.threads);
+    CHECK(inner.fine() == 7 && !lg_failed(), "and calls go on");
+    signal(SIGALRM, SIG_DFL);
+}
+
+/* ---- All signals at once: each of its own timer, at one moment, over the domain's code ---- */
+
+static volatile sig_atomic_t came[65], off_stack;
+static void counts(int number) {
+    stack_t now;
+    syscall(SYS_sigaltstack, NULL, &now);
+    off_stack += !(now.ss_flags & SS_ONSTACK);
+    came[number]++;
+}
+static void all_at_once(void) {
+    enum { TIMES = 20 };
+    struct sigaction olds[65], new = {.sa_handler = counts};
+    timer_t timers[65];
+    int numbers[65], count = 0;
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        int ours = number == SIGKILL || number == SIGSTOP || number == SIGCANCEL_OF_LIBC || number == SIGSETXID_OF_LIBC;
+        for (int i = 0; i < FAULTS; i++)
+            ours |= number == faults[i];
+        /* The kernel forgets a SIGCONT that waits when a signal comes that stops. A language's own threads are sent the others by each other. */
+        if (ours || number == SIGCONT || number == SIGURG || number == SIGQUIT || sigaction(number, NULL, &olds[count]) != 0)
+            continue;
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
+        event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+        if (timer_create(CLOCK_MONOTONIC, &event, &timers[count]) == 0 && sigaction(number, &new, NULL) == 0)
+            numbers[count++] = number;
+    }
+    CHECK(count > 40, "only %d signals", count);
+    by_bind();
+    spin(1); /* the call that looks */
+    off_stack = 0;
+    memset((void *)came, 0, sizeof came);
+    for (int time = 1; time <= TIMES; time++) {
+        struct itimerspec at = {{0, 0}, {0, 0}};
+        clock_gettime(CLOCK_MONOTONIC, &at.it_value);
+        at.it_value.tv_nsec += 3000000;
+        if (at.it_value.tv_nsec >= 1000000000)
+            at.it_value = (struct timespec){at.it_value.tv_sec + 1, at.it_value.tv_nsec - 1000000000};
+        for (int i = 0; i < count; i++)
+            timer_settime(timers[i], TIMER_ABSTIME, &at, NULL);
+        for (int i = 0; i < count && !wrong; i++) {
+            for (int spins = 0; came[numbers[i]] < time && spins < 100000 && !wrong; spins++)
+                CHECK(spin(20000) == 20000 && !lg_failed(), "a call ends: %s", lg_last_message());
+            CHECK(came[numbers[i]] >= time, "signal %d does not come", numbers[i]);
+        }
+    }
+    CHECK(!off_stack, "%d handlers are not on the alternate stack", (int)off_stack);
+    for (int i = 0; i < count; i++) {
+        CHECK(came[numbers[i]] == TIMES, "signal %d came %d times", numbers[i], (int)came[numbers[i]]);
+        timer_delete(timers[i]);
+        sigaction(numbers[i], &olds[i], NULL);
+    }
+}
+
 static void state_behind_calls(void) {
     static const unsigned short controls[] = {0x037f, 0x0f7f}; /* to nearest, to zero */
     static const unsigned mxcsrs[] = {0x1f80, 0x7f80};
@@ -486,6 +593,8 @@ static void crossings(void) {
     state_behind_calls();
     jumps_over_domains();
     calls_of_handlers();
+    threads_that_end();
+    all_at_once();
 }
 
 void (*host_late)(void); /* what a host does behind its first call: it installs its handlers */
@@ -496,11 +605,12 @@ static int handlers(const char *file, int first) {
     crossings();
     late_handlers(first);
     late_faults(first);
-    blocking_threads(first);
+    blocking_threads(first, 1);
     return wrong;
 }
 
-/* In a program that lives by its own handlers of faults: domains' do not come there. */
+/* In a program that lives by its own handlers of faults: domains' do not come there. (No handler of faults takes their place, not for a moment:
+ * other threads may have one.) */
 static int foreign(const char *file) {
     if (!ready(file))
         return 1;
@@ -508,6 +618,7 @@ static int foreign(const char *file) {
         host_late();
     late_handlers(1);
     crossings();
+    blocking_threads(1, 0);
     for (int i = 0; i < 200; i++) {
         divide(0);
         CHECK(lg_failed() && lg_take_call_error() && lg_last_status() == LG_E_FAULT, "a division");
@@ -517,15 +628,72 @@ static int foreign(const char *file) {
     return wrong;
 }
 
+/* ---- A process that may have little memory or address space ---- */
+
+/* Makes domains, as many as there may be, and calls each. What cannot be had is refused with a word; what there is stays as it is. Says how many. */
+static int poor(const char *file) {
+    enum { MOST = 40 };
+    lg_domain *domains[MOST];
+    lg_function *bound[MOST];
+    int count = 0;
+    module = lg_module_open(file);
+    if (!module) {
+        CHECK(lg_last_status() == LG_E_MEMORY || lg_last_status() == LG_E_HOST, "status %d: %s", (int)lg_last_status(), lg_last_message());
+        CHECK(lg_last_message()[0], "no word");
+        return wrong ? wrong : (puts("none"), 0);
+    }
+    for (; count < MOST; count++) {
+        domains[count] = lg_domain_new(module, NULL);
+        bound[count] = domains[count] ? lg_bind(domains[count], "long spin(long)", LG_DEFAULT) : NULL;
+        if (!bound[count] || ((long (*)(long))lg_function_pointer(bound[count]))(3) != 3 || lg_failed()) {
+            lg_status status = lg_failed() ? lg_take_call_error() : lg_last_status();
+            CHECK(status == LG_E_MEMORY || status == LG_E_HOST || status == LG_E_START || status == LG_E_THREADS, "status %d: %s", (int)status, lg_last_message());
+            CHECK(lg_last_message()[0], "no word");
+            lg_function_free(bound[count]);
+            lg_domain_free(domains[count]);
+            break;
+        }
+    }
+    for (int time = 0; time < 2; time++)
+        for (int i = 0; i < count; i++) {
+            lg_function *crashes = lg_bind(domains[i], "int crash(int *)", LG_DEFAULT);
+            if (crashes) {
+                ((int (*)(int *))lg_function_pointer(crashes))((int *)8);
+                CHECK(lg_failed() && lg_take_call_error() && lg_last_status() == LG_E_FAULT, "domain %d: a store", i);
+                lg_function_free(crashes);
+            } else
+                CHECK(lg_last_status() == LG_E_MEMORY, "domain %d: %s", i, lg_last_message());
+            CHECK(((long (*)(long))lg_function_pointer(bound[i]))(3) == 3 && !lg_failed(), "domain %d goes on", i);
+        }
+    for (int i = 0; i < count; i++) {
+        lg_function_free(bound[i]);
+        lg_domain_free(domains[i]);
+    }
+    if (!wrong)
+        printf("%d\n", count);
+    return wrong;
+}
+
+/* Says whether a module is loaded, or why not. */
+static int opens(const char *file) {
+    puts(lg_module_open(file) ? "opened" : lg_last_message());
+    return 0;
+}
+
 int attack(int count, char **words); /* attack.c */
 
-/* `linked MODULE`: handlers are seen at once; `late MODULE`: behind a slow path; `foreign MODULE`: the same, with faults left alone; `attack …`. */
+/* `linked MODULE`: handlers are seen at once; `late MODULE`: behind a slow path; `foreign MODULE`: the same, with faults left alone;
+ * `poor MODULE`: as many domains as there may be; `opens MODULE`; `attack …`. */
 int host_main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IONBF, 0);
     if (argc > 2 && strcmp(argv[1], "linked") == 0)
         return handlers(argv[2], 0);
     if (argc > 2 && strcmp(argv[1], "late") == 0)
         return handlers(argv[2], 1);
+    if (argc > 2 && strcmp(argv[1], "opens") == 0)
+        return opens(argv[2]);
+    if (argc > 2 && strcmp(argv[1], "poor") == 0)
+        return poor(argv[2]);
     if (argc > 2 && strcmp(argv[1], "foreign") == 0)
         return foreign(argv[2]);
     if (argc > 6 && strcmp(argv[1], "attack") == 0)

@@ -1,5 +1,5 @@
 //! Programs in other languages, into which the plugin brings the library. All take the words that the plugin's `host_main` takes.
-use crate::{Workshop, done, source};
+use crate::{Workshop, done, run, source};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -11,7 +11,15 @@ pub type Host = fn(&Workshop) -> Command;
 pub type Maybe = fn() -> Option<Host>;
 
 /// All of them, by name.
-pub const LANGUAGES: [(&str, Maybe); 4] = [("Go", go), ("Java", java), ("Node", node), ("Python", python)];
+pub const LANGUAGES: [(&str, Maybe); 7] = [
+    ("Go", go),
+    ("Java", java),
+    ("Node", node),
+    ("Perl", perl),
+    ("PHP", php),
+    ("Python", python),
+    ("Ruby", ruby),
+];
 
 /// Whether a program of this name can be started; says which host is left out if not.
 fn is_there(program: &str, host: &str) -> bool {
@@ -19,9 +27,10 @@ fn is_there(program: &str, host: &str) -> bool {
 }
 
 /// An object of the plugin's for another program to load.
-fn extension(workshop: &Workshop, name: &str, of: &str, includes: &[&Path]) {
+fn extension(workshop: &Workshop, name: &str, of: &str, includes: &[&Path], flags: &str) {
     let mut gcc = Command::new("gcc");
-    gcc.args(["-shared", "-fPIC", "-O1", "-Wall", "-o"]).arg(workshop.at(name)).arg(source(of));
+    gcc.args(["-shared", "-fPIC", "-O1", "-Wall"]).args(flags.split_whitespace());
+    gcc.arg("-o").arg(workshop.at(name)).arg(source(of));
     for include in includes {
         gcc.arg("-I").arg(include);
     }
@@ -64,7 +73,7 @@ pub fn java() -> Option<Host> {
             let javac = done(Command::new("sh").args(["-c", "readlink -f $(command -v javac)"]));
             let home = Path::new(javac.trim()).ancestors().nth(2).expect("bin/javac").to_owned();
             let include = home.join("include");
-            extension(workshop, "libhost.so", "java.c", &[&include, &include.join("linux")]);
+            extension(workshop, "libhost.so", "java.c", &[&include, &include.join("linux")], "");
             Some(home)
         })
     }
@@ -89,7 +98,7 @@ pub fn node() -> Option<Host> {
             support::skipped("the host in Node", "there is no node_api.h");
             return false;
         };
-        extension(Workshop::get(), "host.node", "node.c", &[include]);
+        extension(Workshop::get(), "host.node", "node.c", &[include], "");
         true
     };
     THERE.get_or_init(make).then_some(|workshop| {
@@ -113,7 +122,7 @@ pub fn python() -> Option<Host> {
             support::skipped("the host in Python", "there is no Python.h");
             return false;
         }
-        extension(Workshop::get(), "extension.so", "python.c", &[&include]);
+        extension(Workshop::get(), "extension.so", "python.c", &[&include], "");
         true
     };
     THERE.get_or_init(make).then_some(|workshop| {
@@ -121,4 +130,87 @@ pub fn python() -> Option<Host> {
         python.arg(source("host.py")).env("PYTHONPATH", workshop.at("")).current_dir(workshop.at(""));
         python
     })
+}
+
+/// As an extension.
+pub fn perl() -> Option<Host> {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    let make = || {
+        if !is_there("perl", "Perl") {
+            return false;
+        }
+        let script = "use Config; print qq($Config{archlibexp}/CORE\n$Config{ccflags})";
+        let said = done(Command::new("perl").args(["-e", script]));
+        let (include, flags) = said.split_once('\n').expect("two lines");
+        if !Path::new(include).join("perl.h").exists() {
+            support::skipped("the host in Perl", "there is no perl.h");
+            return false;
+        }
+        extension(Workshop::get(), "perl.so", "perl.c", &[Path::new(include)], flags);
+        true
+    };
+    THERE.get_or_init(make).then_some(|workshop| {
+        let mut perl = Command::new("perl");
+        perl.arg(source("host.pl")).env("HOSTS", workshop.at("")).current_dir(workshop.at(""));
+        perl
+    })
+}
+
+/// As the plugin, by FFI.
+pub fn php() -> Option<Host> {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    let make = || {
+        if !is_there("php", "PHP") {
+            return false;
+        }
+        let has = run(Command::new("php").args(["-r", "exit(class_exists('FFI') ? 0 : 1);"])).0;
+        if !has {
+            support::skipped("the host in PHP", "PHP has no FFI");
+        }
+        has
+    };
+    THERE.get_or_init(make).then_some(|workshop| {
+        let mut php = Command::new("php");
+        php.args(["-d", "ffi.enable=1"]).arg(source("host.php")).arg(workshop.at("plugin.so"));
+        php.current_dir(workshop.at(""));
+        php
+    })
+}
+
+/// As the plugin, by Fiddle.
+pub fn ruby() -> Option<Host> {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    let make = || {
+        if !is_there("ruby", "Ruby") {
+            return false;
+        }
+        let has = run(Command::new("ruby").args(["-e", "require 'fiddle'"])).0;
+        if !has {
+            support::skipped("the host in Ruby", "Ruby has no Fiddle");
+        }
+        has
+    };
+    THERE.get_or_init(make).then_some(|workshop| {
+        let mut ruby = Command::new("ruby");
+        ruby.arg(source("host.rb")).arg(workshop.at("plugin.so")).current_dir(workshop.at(""));
+        ruby
+    })
+}
+
+/// Allocators that programs are run with in place of the C library's, by the Debian package that has each.
+pub const ALLOCATORS: [(&str, &str); 2] =
+    [("libjemalloc2", "libjemalloc.so.2"), ("libmimalloc2.0", "libmimalloc.so.2.0")];
+
+/// The file of such an allocator; `None`, and said so by name, where there is none.
+pub fn allocator(package: &str, name: &str) -> Option<PathBuf> {
+    let found =
+        ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"].map(|folder| Path::new(folder).join(name));
+    let found = found.into_iter().find(|path| path.exists());
+    if found.is_none() {
+        support::skipped(
+            format_args!("the hosts with {name}"),
+            format_args!("there is no {name} ({package})"),
+        );
+    }
+    found
 }

@@ -1,5 +1,5 @@
-//! The library as users get it, in hosts of several kinds: linked shared or static, brought by a plugin into a C program, into Go, Java, Node and
-//! Python. README.md
+//! The library as users get it, in hosts of several kinds: linked shared or static, brought by a plugin into a C program, into Go, Java, Node,
+//! Perl, PHP, Python and Ruby. README.md
 #![forbid(unsafe_code)]
 
 pub mod languages;
@@ -85,10 +85,14 @@ impl Workshop {
 
     /// Builds a module of `hosts/`.
     fn module(&self, name: &str, gates: &[&str]) {
+        self.module_of(name, &source(name).with_extension("c"), gates);
+    }
+
+    /// Builds a module of another source in C.
+    pub fn module_of(&self, name: &str, source: &Path, gates: &[&str]) {
         let sysroot = Sysroot::ensure(&silent).expect("the sysroot can be built");
         let object = self.at(name).with_extension("guest.o");
         let mut compiler = sysroot.tools().compiler();
-        let source = source(name).with_extension("c");
         done(compiler.args(["-O1", "-g", "-c"]).arg(source).arg("-o").arg(&object));
         let module = self.at(name).with_extension("lg");
         let mut link = Link::new(&module);

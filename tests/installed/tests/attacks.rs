@@ -207,7 +207,7 @@ fn every_attack_on_the_installed_library_is_held() {
     hold(&HOSTS, 4, "attacks in two hosts");
 }
 
-/// The same in Go, Java, Node and Python, which have handlers of their own, and threads.
+/// The same in other languages, which have handlers of their own, and threads.
 #[test]
 fn every_attack_in_other_languages_is_held() {
     hold(&foreign(), 24, "attacks in hosts in other languages");

@@ -1,6 +1,7 @@
 //! R11 to R16 against what is installed: handlers that come after the first call, by each function that installs them; calls of handlers; jumps over
 //! domains; the host's registers and control words behind a call.
 use installed::{Workshop, done, languages};
+use std::process::Command;
 
 /// Where the library is linked with, it stands in for libc's functions: handlers are right at once.
 #[test]
@@ -41,8 +42,34 @@ fn handlers_of_a_node_program() {
     in_language(languages::node());
 }
 
+#[test]
+fn handlers_of_a_perl_program() {
+    in_language(languages::perl());
+}
+
+#[test]
+fn handlers_of_a_php_program() {
+    in_language(languages::php());
+}
+
+#[test]
+fn handlers_of_a_ruby_program() {
+    in_language(languages::ruby());
+}
+
 /// Python's `faulthandler` and an extension module's handlers are there, too.
 #[test]
 fn handlers_of_a_python_program() {
     in_language(languages::python());
+}
+
+/// Another allocator in place of the C library's, in a program that is linked with the library, and in one whose plugin brings it.
+#[test]
+fn handlers_of_a_program_with_another_allocator() {
+    for (package, name) in languages::ALLOCATORS {
+        let Some(allocator) = languages::allocator(package, name) else { continue };
+        let with = |program: &mut Command| done(program.env("LD_PRELOAD", &allocator));
+        with(Workshop::get().program("shared").args(["linked", "guest.lg"]));
+        with(Workshop::get().loader().args(["late", "guest.lg"]));
+    }
 }

@@ -115,6 +115,41 @@ pub fn one_of<T, const N: usize>(cases: [T; N], what: impl Display) -> impl Iter
     Part::one_in(N, what).among(cases)
 }
 
+/// The user whose rights [`with_other_rights`] gives a program.
+const OTHER: u32 = 65534;
+
+/// Gives a program to another user, set-user-ID, and what else is named as it is; whether it then runs with that user's rights. Says that `what` was
+/// left out if not: this user may not give files away, or the file system does not heed the bit.
+///
+/// # Panics
+/// If the mode of a file cannot be set, or the file that `make test` shows cannot be written.
+pub fn with_other_rights(program: &Path, belongings: &[&Path], what: impl Display) -> bool {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let folder = program.parent().expect("a program in a folder");
+    let probe = folder.join("whose");
+    let given = fs::copy("/usr/bin/id", &probe).is_ok_and(|_| {
+        let give = |path: &&Path| chown(path, Some(OTHER), None).is_ok();
+        belongings.iter().chain([&program, &probe.as_path()]).all(give)
+    });
+    if !given {
+        skipped(what, "this user may not give files to another");
+        return false;
+    }
+    let set =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    set(folder, 0o755);
+    set(program, 0o4755);
+    set(&probe, 0o4755);
+    let user = Command::new(&probe)
+        .arg("-u")
+        .output()
+        .is_ok_and(|said| said.stdout == format!("{OTHER}\n").as_bytes());
+    if !user {
+        skipped(what, format_args!("set-user-ID programs in {} have no other rights", folder.display()));
+    }
+    user
+}
+
 /// A new folder for what all tests of this program share. Nothing that is static is dropped at a program's end; so what programs have left that
 /// ended before goes now.
 ///

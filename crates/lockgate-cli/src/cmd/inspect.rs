@@ -319,6 +319,11 @@ fn show_report(text: &mut dyn fmt::Write, paint: Paint, report: &Report) -> fmt:
     ];
     let used: Vec<_> = uses.iter().filter(|(_, used)| *used).map(|(name, _)| *name).collect();
     writeln!(text, "  uses {}", if used.is_empty() { "SSE at most".to_owned() } else { used.join(", ") })?;
+    let asks = if report.cpuid { ", if it does not choose otherwise" } else { "" };
+    match report.needs.join(" ") {
+        needs if needs.is_empty() => writeln!(text, "  needs AVX at most")?,
+        needs => writeln!(text, "  needs {needs}{asks}")?,
+    }
     const CALLEE_SAVED: [(u16, &str); 6] =
         [(3, "rbx"), (5, "rbp"), (12, "r12"), (13, "r13"), (14, "r14"), (15, "r15")];
     let written = CALLEE_SAVED.iter().filter(|(bit, _)| report.callee_saved_written >> bit & 1 == 1);

@@ -14,6 +14,7 @@ use crate::policy::Policy;
 use crate::signature::{Plan, Signature, Type};
 use rustix::io::Errno;
 use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -29,8 +30,18 @@ unsafe impl Send for Header {}
 unsafe impl Sync for Header {}
 
 impl Header {
-    pub fn new(headers: Headers) -> Header {
-        Header(UnsafeCell::new(headers))
+    /// At a place of their own, for good. Their address alone says which header is which, and not every allocator that a program may be run with heeds
+    /// an alignment as large as theirs (mimalloc 2.0.9 does not): this one does not ask for it.
+    fn leak(headers: Headers) -> &'static Header {
+        let room =
+            Box::leak(Box::new([MaybeUninit::<u8>::uninit(); size_of::<Header>() + align_of::<Header>()]));
+        let first = room.as_mut_ptr();
+        // SAFETY: so far into the room there is room for headers, which lie there as they must.
+        unsafe {
+            let place = first.add(first.align_offset(align_of::<Header>())).cast::<Header>();
+            place.write(Header(UnsafeCell::new(headers)));
+            &*place
+        }
     }
 }
 
@@ -72,7 +83,7 @@ impl Way {
                 (thunk, place)
             }
             None => {
-                let place: &'static Header = Box::leak(Box::new(Header::new(headers)));
+                let place: &'static Header = Header::leak(headers);
                 (Thunk::new(&raw const **place)?, place)
             }
         };

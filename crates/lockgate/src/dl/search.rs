@@ -1,6 +1,6 @@
 //! From a name to a file.
 use super::DlError;
-use crate::host::{self, Short, locked};
+use crate::host::{Short, locked};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,9 @@ pub fn set_search_path(folders: impl Into<OsString>) {
 /// Where libraries are looked for: what [`set_search_path`] said, else `LG_LIBRARY_PATH` (which programs with more rights than
 /// their user ignore), then the system's folders.
 pub fn search_path() -> OsString {
-    let set = path().clone().or_else(|| believed(std::env::var_os("LG_LIBRARY_PATH"), host::is_privileged()));
+    let set = path()
+        .clone()
+        .or_else(|| believed(std::env::var_os("LG_LIBRARY_PATH"), lockgate_kernel::is_privileged()));
     let mut bytes = set.map_or_else(Vec::new, OsString::into_vec);
     if !bytes.is_empty() {
         bytes.push(b':');

@@ -27,9 +27,3 @@ unsafe extern "C" {
     /// NULL in a program with more rights than its user (glibc 2.17, musl 1.1.22).
     fn secure_getenv(name: *const std::ffi::c_char) -> *const std::ffi::c_char;
 }
-
-/// True for a program that has more rights than its caller (set-user-ID and the like): its environment is not to be trusted.
-pub(crate) fn is_privileged() -> bool {
-    // SAFETY: a query.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
-}

@@ -11,7 +11,6 @@ pub(crate) mod threads_sys;
 
 pub(crate) use environment_sys as environment;
 
-pub(crate) use environment_sys::is_privileged;
 pub use error::HostError;
 pub(crate) use error::remedy;
 pub(crate) use fork_sys::{Once, Short, peek};

@@ -79,14 +79,14 @@ pub enum LoadError {
     Host(#[from] crate::host::HostError),
     /// The processor lacks what the module's code is compiled for.
     #[error(
-        "module {name} needs {feature}, which this processor lacks, and does not ask for it (cpuid): compile it without -m options \
+        "module {name} needs {features}, which this processor lacks, and does not ask for it (cpuid): compile it without -m options \
              or -march=native for another processor"
     )]
     Processor {
         /// File or given name.
         name: String,
-        /// What is missing: "AVX-512", "AVX".
-        feature: &'static str,
+        /// What is missing, as Intel's manual calls it: "AVX2, BMI2 and FMA".
+        features: String,
     },
     /// No memory for the image.
     #[error(
@@ -118,8 +118,8 @@ impl Module {
             .map_err(|source| LoadError::Parse { name: name.clone(), source })?;
         let report = lockgate_verify::verify(&parsed)
             .map_err(|rejection| LoadError::Rejected { name: name.clone(), rejection })?;
-        if let Some(feature) = host::lacks(&report) {
-            return Err(LoadError::Processor { name, feature });
+        if let Some(features) = host::lacks(&report) {
+            return Err(LoadError::Processor { name, features });
         }
         let image = Image::new(&parsed, thunks).map_err(|source| LoadError::Memory {
             name: name.clone(),
