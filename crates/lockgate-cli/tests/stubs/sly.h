@@ -32,7 +32,7 @@ int sly_index(int n) LG_AT_MOST(n - 1) LG_ERROR(-1);
 float sly_share(int n) LG_AT_MOST(n) LG_ERROR(-2.0f);
 int sly_end(const char *text LG_STRING, const char **end LG_OUT LG_WITHIN(text)) LG_ERROR(-7);
 int sly_perhaps(const char *text LG_STRING, const char **end LG_OUT LG_WITHIN(text) LG_NULLABLE) LG_ERROR(-7);
-const char *sly_text(void);
+const char *sly_text(void) LG_STRING;
 const void *sly_blob(int n) LG_SIZE(sly_blob_size(n));
 int sly_blob_size(int n) LG_ERROR(0);
 const void *sly_wide_blob(int n) LG_SIZE(sly_wide_size(n));

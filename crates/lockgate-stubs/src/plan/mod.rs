@@ -14,6 +14,7 @@ mod passing;
 mod places;
 mod record;
 mod sizes;
+mod texts;
 
 use crate::annotation::{Format, Notes};
 use crate::expression::{Expression, Operator, Told};
@@ -1105,6 +1106,7 @@ impl<'a> Planner<'a> {
                         .into(),
             }));
         }
+        self.places_do_not_count(function, &parameters, &result)?;
         let keep::Left { freed, owned } = self.leaves(prototype, notes, &parameters, &result)?;
         let all = prototype.parameters.iter().map(|parameter| &parameter.notes).chain([notes]);
         let counted: BTreeSet<String> =
