@@ -45,6 +45,10 @@ const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);
 struct entry { long key, value[7]; };
 const struct entry *sly_search(const struct entry *base LG_IN LG_SIZE(n), size_t n) LG_WITHIN(base);
 
+/* Pointers that move on through buffers, and numbers that say how far. */
+int sly_stream(const char **in LG_IN LG_CURSOR LG_SIZE(*left), size_t *left LG_INOUT, char **out LG_OUT LG_CURSOR LG_SIZE(*room),
+               size_t *room LG_INOUT) LG_ERROR(-7);
+
 /* Booleans. */
 struct state { int a; bool b; struct { int n; bool c[2]; } in; };
 typedef int (*sly_told)(bool one, const struct state *state LG_IN, const bool *more LG_IN LG_SIZE(2), void *user);

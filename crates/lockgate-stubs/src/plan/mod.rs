@@ -343,6 +343,8 @@ pub enum Passing {
         /// Each is a string.
         strings: bool,
     },
+    /// A pointer variable that leads into a buffer, and that the library moves on over what it has read or written.
+    Cursor(Buffer),
     /// A `FILE`: the library gets a stream of its own, which reads and writes the program's.
     Stream {
         /// It remembers it.
