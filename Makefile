@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -191,6 +191,9 @@ ANSWERS ?= 500
 SEED ?= 1
 stubs-differ: ## HEADERS=2000 random headers, answered at random ANSWERS=500 times by a hostile library: the clients in C, C++, Rust and Python must say the same; SEED is the first
 	LOCKGATE_DIFFER_HEADERS=$(HEADERS) LOCKGATE_DIFFER_ANSWERS=$(ANSWERS) LOCKGATE_DIFFER_SEED=$(SEED) cargo test --release --locked -p lockgate-cli --test suites differ:: -- --nocapture
+
+stubs-headers: ## what `lockgate stubs --explain` makes of unchanged headers of Debian's packages: the table of docs/stubs.md
+	scripts/stubs-headers.sh $(PACKAGES) || [ $$? -eq 77 ]
 
 stubs-libraries: ## libraries of share/stubs that the tests do not bring along, from SOURCES=folder or Debian's source packages, with their own programs
 	scripts/stubs-libraries.sh $(SOURCES) || [ $$? -eq 77 ]

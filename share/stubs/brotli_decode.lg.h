@@ -17,6 +17,6 @@ BrotliDecoderResult BrotliDecoderDecompress(size_t encoded_size, const uint8_t *
 BrotliDecoderState *BrotliDecoderCreateInstance(brotli_alloc_func alloc_func LG_IGNORE, brotli_free_func free_func LG_IGNORE, void *opaque LG_IGNORE);
 void BrotliDecoderDestroyInstance(BrotliDecoderState *state LG_RELEASE);
 const uint8_t *BrotliDecoderTakeOutput(BrotliDecoderState *state, size_t *size LG_INOUT) LG_SIZE(*size);
-BrotliDecoderResult BrotliDecoderDecompressStream(BrotliDecoderState *state, size_t *available_in, const uint8_t **next_in, size_t *available_out,
-                                                  uint8_t **next_out, size_t *total_out)
-    LG_OMIT("the library moves pointers of the program's on through buffers whose sizes it changes, too");
+BrotliDecoderResult BrotliDecoderDecompressStream(BrotliDecoderState *state, size_t *available_in LG_INOUT,
+                                                  const uint8_t **next_in LG_IN LG_CURSOR LG_SIZE(*available_in), size_t *available_out LG_INOUT,
+                                                  uint8_t **next_out LG_OUT LG_CURSOR LG_SIZE(*available_out), size_t *total_out LG_OUT);

@@ -54,6 +54,7 @@ void XML_UseParserAsHandlerArg(XML_Parser parser LG_DATA);
 XML_Bool XML_ParserReset(XML_Parser parser LG_RESET, const XML_Char *encoding);
 void XML_ParserFree(XML_Parser parser LG_RELEASE);
 
+enum XML_Status XML_SetBase(XML_Parser parser, const XML_Char *base LG_STRING);
 enum XML_Status XML_Parse(XML_Parser parser, const char *s LG_IN LG_SIZE(len), int len, int isFinal);
 void *XML_GetBuffer(XML_Parser parser, int len) LG_LENT LG_SIZE(len);
 const char *XML_GetInputContext(XML_Parser parser, int *offset LG_OUT LG_AT_MOST(*size), int *size LG_OUT) LG_SIZE(*size);

@@ -11,6 +11,7 @@ unsigned int sqlite3_value_subtype(sqlite3_value *value) LG_ERROR(0);
 
 /* What is no code but a number, or an answer: SQLITE_ERROR is 1. */
 int sqlite3_libversion_number(void) LG_ERROR(0);
+const char *sqlite3_sourceid(void) LG_STRING;
 int sqlite3_compileoption_used(const char *zOptName) LG_ERROR(0);
 int sqlite3_threadsafe(void) LG_ERROR(0);
 int sqlite3_changes(sqlite3 *db) LG_ERROR(0);

@@ -9,7 +9,7 @@ use lockgate_bench::stubs::library::LIBRARIES;
 use lockgate_stubs::Client;
 use lockgate_stubs::expression::Expression;
 use lockgate_stubs::header::Source;
-use lockgate_stubs::header::model::{Parameter, Shape};
+use lockgate_stubs::header::model::{CType, Parameter, Shape};
 use lockgate_stubs::name::word;
 use lockgate_stubs::plan::{CallbackPlan, Count, FunctionPlan, Outcome, Passing, Plan};
 use std::collections::BTreeSet;
@@ -36,18 +36,14 @@ struct Header {
     flags: Vec<String>,
 }
 
-/// Functions whose arguments and results the program below can make and look at.
+/// All but those that do not return: where they do not jump, they end the program.
 fn can_be_called(function: &FunctionPlan) -> bool {
-    let by_value = |shape: &Shape| matches!(shape, Shape::Record(_));
-    let FunctionPlan { prototype, parameters, result, .. } = function;
-    !prototype.noreturn
-        && !prototype.variadic
-        && function.formatted.is_none()
-        && function.format.is_none()
-        && !by_value(&prototype.result.shape)
-        && !prototype.parameters.iter().any(|parameter| by_value(&parameter.kind.shape))
-        && !matches!(result, Outcome::JumpBuffer { .. })
-        && !parameters.iter().any(|passing| matches!(passing, Passing::Handle { data: true, .. }))
+    !function.prototype.noreturn
+}
+
+/// It is passed, or returned, as it is.
+fn is_by_value(kind: &CType) -> bool {
+    matches!(kind.shape, Shape::Record(_))
 }
 
 /// C for an expression over parameters, if it speaks of nothing else.
@@ -78,7 +74,11 @@ fn library(plan: &[&FunctionPlan], name: &str) -> String {
             .enumerate()
             .map(|(n, p)| format!("__typeof__({}) p{n}", p.kind.spelling))
             .collect();
-        let declared = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
+        let declared = match (declared.is_empty(), prototype.variadic) {
+            (true, _) => "void".to_owned(),
+            (false, true) => format!("{}, ...", declared.join(", ")),
+            (false, false) => declared.join(", "),
+        };
         let words: Vec<String> = prototype
             .parameters
             .iter()
@@ -93,6 +93,10 @@ fn library(plan: &[&FunctionPlan], name: &str) -> String {
         let back = match prototype.result.shape {
             Shape::Void => "(void)answer;".to_owned(),
             Shape::Float => "return (double)answer;".to_owned(),
+            Shape::Record(_) => format!(
+                "(void)answer;\n    __typeof__({}) record;\n    scribble_all((unsigned char *)&record, sizeof record);\n    return record;",
+                prototype.result.spelling
+            ),
             _ => format!("return (__typeof__({}))answer;", prototype.result.spelling),
         };
         let _ = writeln!(
@@ -149,6 +153,8 @@ fn look(value: &str, outcome: &Outcome, own: &str, plan: &Plan, given: &str) -> 
             format!("    if ({value}) hm_touch({value}, {});\n", plan.records[key].size)
         }
         Outcome::Data { .. } => format!("    hm_mine({value});\n"),
+        // (What calls setjmp with it outlives all calls.)
+        Outcome::JumpBuffer { .. } => format!("    hm_landing = (void *){value};\n"),
         Outcome::Filled { key } => {
             format!("    if ({value}) hm_touch({value}, {});\n", plan.records[key].size)
         }
@@ -193,6 +199,12 @@ fn argument(parameter: &Parameter, passing: &Passing, plan: &Plan) -> (String, S
     let value = match passing {
         Passing::Value => match parameter.kind.shape {
             Shape::Float => "1.5".to_owned(),
+            Shape::Record(_) => {
+                let filled = format!(
+                    "    __typeof__({kind}) {name};\n    memset(&{name}, (int)(hm_any() & 1), sizeof {name});\n"
+                );
+                return (filled, String::new());
+            }
             Shape::Array(..) => return (format!("    __typeof__({kind}) {name} = {{0}};\n"), String::new()),
             _ => format!("(__typeof__({kind}))hm_small()"),
         },
@@ -207,6 +219,12 @@ fn argument(parameter: &Parameter, passing: &Passing, plan: &Plan) -> (String, S
             format!("hm_empty({})", plan.records[key].size)
         }
         Passing::Stream { .. } => "hm_stream()".to_owned(),
+        Passing::Handle { number, data: true, .. } => {
+            let handle = format!(
+                "    __typeof__({kind}) {name} = (void *)hm_handle({number});\n    hm_is_data({name});\n"
+            );
+            return (handle, String::new());
+        }
         Passing::Handle { number, release, .. } => {
             let after = if *release { format!("    hm_dead({name});\n") } else { String::new() };
             return (format!("    __typeof__({kind}) {name} = (void *)hm_handle({number});\n"), after);
@@ -236,6 +254,27 @@ fn argument(parameter: &Parameter, passing: &Passing, plan: &Plan) -> (String, S
     (format!("    __typeof__({kind}) {name} = (void *)0 == 0 ? (__typeof__({kind}))({value}) : 0;\n"), after)
 }
 
+/// What stands behind a format, in which there are such conversions.
+const ARGUMENTS: &str = "(int)hm_small(), \"text\", 1.5, 'c', (long)hm_small()";
+
+/// A function that passes its variable arguments on as a list.
+fn with_list(function: &FunctionPlan) -> String {
+    let FunctionPlan { name, prototype, .. } = function;
+    let (_, taken) = prototype.parameters.split_last().expect("a list");
+    let declared = taken.iter().map(|p| format!("__typeof__({}) {}", p.kind.spelling, p.name));
+    let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
+    let last = names.last().expect("a format");
+    let (kind, call) = (&prototype.result.spelling, format!("({name})({}, lg_list)", names.join(", ")));
+    let (got, back) = match prototype.result.shape {
+        Shape::Void => (call, ""),
+        _ => (format!("__typeof__({kind}) lg_got = {call}"), "    return lg_got;\n"),
+    };
+    format!(
+        "static __typeof__({kind}) list_{name}({}, ...)\n{{\n    va_list lg_list;\n    va_start(lg_list, {last});\n    {got};\n    va_end(lg_list);\n{back}}}\n",
+        declared.collect::<Vec<_>>().join(", ")
+    )
+}
+
 fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -> String {
     let short = word(name);
     let mut text = format!(
@@ -244,6 +283,9 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
     for callback_plan in plan.callbacks.values().filter(|c| !c.parameters.contains(&Outcome::Jump)) {
         text += &callback(callback_plan, plan);
     }
+    // (Functions that make a list of their arguments stand before all that call them.)
+    let before = std::mem::take(&mut text);
+    let mut lists = String::new();
     for function in functions {
         let FunctionPlan { name, prototype, parameters, result, borrowed, .. } = function;
         let _ = writeln!(text, "static void call_{name}(void)\n{{");
@@ -261,8 +303,21 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
             text += &before;
             after += &then;
         }
-        let names: Vec<&str> = prototype.parameters.iter().map(|p| p.name.as_str()).collect();
-        let call = format!("({name})({})", names.join(", "));
+        let mut names: Vec<&str> = prototype.parameters.iter().map(|p| p.name.as_str()).collect();
+        let list = function.formatted.as_ref().and_then(|formatted| formatted.list.as_deref());
+        let call = match (list, prototype.variadic) {
+            (None, false) => format!("({name})({})", names.join(", ")),
+            // (`hm_format` goes with these; the text and the list stand last.)
+            (None, true) => {
+                names.pop();
+                format!("({name})({}, {ARGUMENTS})", [&names[..], &["hm_format()"]].concat().join(", "))
+            }
+            (Some(_), _) => {
+                names.truncate(names.len().saturating_sub(2));
+                lists += &with_list(function);
+                format!("list_{name}({}, {ARGUMENTS})", [&names[..], &["hm_format()"]].concat().join(", "))
+            }
+        };
         if prototype.result.shape == Shape::Void {
             let _ = writeln!(text, "    {call};");
         } else {
@@ -270,6 +325,9 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
             text += "    size_t lg_given = GIVEN();\n    (void)lg_given, (void)lg_got;\n";
             if prototype.result.is_bool() {
                 text += "    hm_boolean(&lg_got);\n";
+            }
+            if is_by_value(&prototype.result) {
+                text += "    hm_touch(&lg_got, sizeof lg_got);\n";
             }
             text += &match result {
                 Outcome::Handle { number, .. } if !borrowed => format!("    hm_born({number}, lg_got);\n"),
@@ -284,7 +342,7 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
         }
         text += "    hm_give_back();\n}\n";
     }
-    text += "static void (*const calls[])(void) = {";
+    text = format!("{before}{lists}{text}static void (*const calls[])(void) = {{");
     text += &functions.iter().map(|f| format!("call_{}, ", f.name)).collect::<String>();
     text + "};\n" + "enum { CALLS = sizeof calls / sizeof *calls };\nMAIN\n"
 }
@@ -302,7 +360,9 @@ fn hammer(header: &Header, name: &str, module_flags: &[String]) {
         defines: option("-D"),
     };
     let client = Client::of(&source, &path("module.lg")).expect("a plan");
-    let functions: Vec<&FunctionPlan> = client.plan.functions.iter().filter(|f| can_be_called(f)).collect();
+    let (functions, others): (Vec<&FunctionPlan>, Vec<_>) =
+        client.plan.functions.iter().partition(|f| can_be_called(f));
+    let others: Vec<&str> = others.iter().map(|function| function.name.as_str()).collect();
     std::fs::write(path("library.c"), library(&functions, header.include)).expect("a file");
     std::fs::write(path("program.c"), program(&client.plan, &functions, header.include, name))
         .expect("a file");
@@ -335,7 +395,7 @@ fn hammer(header: &Header, name: &str, module_flags: &[String]) {
     let mut run = Command::new(path("program"));
     run.arg(&seconds).env("ASAN_OPTIONS", "detect_leaks=0").current_dir(folder.path());
     let text = done(&mut run).unwrap_or_else(|error| panic!("{name}: {error:?}"));
-    eprintln!("{name}: {} functions, {}", functions.len(), text.trim());
+    eprintln!("{name}: {} functions, without {others:?}; {}", functions.len(), text.trim());
     let good = text.split(' ').next().and_then(|number| number.parse::<u64>().ok());
     assert!(good.is_some_and(|calls| calls > 300), "{name}: hardly a call: {text}");
 }

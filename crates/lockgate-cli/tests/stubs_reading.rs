@@ -294,7 +294,7 @@ fn the_systems_headers_come_before_what_lies_beside() {
 #[test]
 fn what_is_to_be_freed_is_said() {
     let cases: &[(&str, &str)] = &[
-        ("const char *give(void);", ""),
+        ("const char *give(void) LG_STRING;", ""),
         ("char *give(void) LG_STRING LG_BORROWED;", ""),
         ("char *give(void) LG_STRING LG_FREED(free);", ""),
         ("char *give(void) LG_STRING LG_FREED(give_back);\nvoid give_back(char *text LG_INSIDE);", ""),

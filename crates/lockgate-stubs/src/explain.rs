@@ -165,6 +165,9 @@ fn passing(plan: &Plan, passing: &Passing) -> String {
             let kept = if *kept { ", remembered by its address" } else { "" };
             with(*release, format!("{key}: {}{kept}", buffer(own)))
         }
+        Passing::Cursor(own) => {
+            format!("a pointer that the library moves on through a buffer: {}", buffer(own))
+        }
         Passing::Rows { count, each, strings } => {
             let each = if *strings { "a string".to_owned() } else { buffer(each) };
             format!("{count} pointers, each to {each}")

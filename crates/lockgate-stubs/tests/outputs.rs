@@ -272,7 +272,7 @@ fn word(variant: &impl std::fmt::Debug) -> String {
 
 fn passing(passing: &Passing, reached: &mut BTreeSet<String>) {
     let more = match passing {
-        Passing::Buffer(buffer) | Passing::Scalar(buffer) => {
+        Passing::Buffer(buffer) | Passing::Scalar(buffer) | Passing::Cursor(buffer) => {
             format!(" reads={} writes={} bools={}", buffer.reads, buffer.writes, buffer.bools.is_some())
         }
         Passing::Record { kept, release, buffer, .. } => {

@@ -238,6 +238,31 @@ fn what_would_do_nothing_is_refused() {
             "",
         ),
         ("int f(int n LG_NUMBER);", "LG_NUMBER says nothing of"),
+        // A pointer that the library moves on through a buffer, and the number that says how much of that is left.
+        ("int f(const char **in LG_IN LG_CURSOR LG_SIZE(*n), size_t *n LG_INOUT);", ""),
+        ("int f(double **out LG_OUT LG_CURSOR LG_SIZE(*n), int *n LG_INOUT);", ""),
+        ("int f(const char **in LG_IN LG_CURSOR LG_SIZE(n), size_t n);", "LG_CURSOR, but no number that"),
+        (
+            "int f(const char **in LG_IN LG_CURSOR LG_SIZE(*n), size_t *n LG_OUT);",
+            "LG_CURSOR, but no number that",
+        ),
+        (
+            "int f(const char **in LG_IN LG_CURSOR LG_SIZE(*n), size_t *n LG_IN);",
+            "LG_CURSOR, but no number that",
+        ),
+        (
+            "int f(char **io LG_INOUT LG_CURSOR LG_SIZE(*n), size_t *n LG_INOUT);",
+            "either reads the buffer or writes it",
+        ),
+        (
+            "int f(const char **out LG_OUT LG_CURSOR LG_SIZE(*n), size_t *n LG_INOUT);",
+            "either reads the buffer or",
+        ),
+        (
+            "int f(_Bool **out LG_OUT LG_CURSOR LG_SIZE(*n), size_t *n LG_INOUT);",
+            "something else than numbers",
+        ),
+        ("int f(char *in LG_IN LG_CURSOR LG_SIZE(*n), size_t *n LG_INOUT);", "LG_CURSOR says nothing of"),
         // Arguments are where the platform says.
         ("int f(int (__attribute__((ms_abi)) *c)(int a, int b));", "another calling convention"),
         ("int f(int n) __attribute__((ms_abi));", "another calling convention"),

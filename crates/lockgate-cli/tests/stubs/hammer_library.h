@@ -1,4 +1,5 @@
 /* The library of tests/hammer.rs: every function is this one. */
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -39,6 +40,12 @@ static void scribble(unsigned char *at, unsigned size)
         uint64_t word = any() % 4 ? a_word() : 0;
         memcpy(at + i, &word, 8);
     }
+}
+
+static void scribble_all(unsigned char *at, unsigned size)
+{
+    for (unsigned i = 0; i < size; i++)
+        at[i] = (unsigned char)any();
 }
 
 static uint64_t hostile(const struct argument *arguments, int count)

@@ -116,6 +116,23 @@ const struct entry *sly_search(const struct entry *base, size_t n)
     return mode == 1 ? base + n : mode == 2 ? (const struct entry *)((const char *)base + 8) : base + n - 1;
 }
 
+int sly_stream(const char **in, size_t *left, char **out, size_t *room)
+{
+    size_t n = *left < *room ? *left : *room;
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = (*in)[i] | 0x20;
+    *in += n, *left -= n, *out += n, *room -= n;
+    switch (mode) {
+    case 1: *in += 1; break;
+    case 2: *left -= 1; break;
+    case 3: *out = text; break;
+    case 4: *room += 8; break;
+    case 5: *out -= n + 1; break;
+    case 6: *in -= n; break;
+    }
+    return 0;
+}
+
 static void dirty(void *at, size_t size) { memset(at, 0xee, size); }
 
 __asm__(".globl sly_flag\n.type sly_flag, @function\nsly_flag: movl $0xee, %eax\n ret\n.size sly_flag, . - sly_flag");

@@ -32,7 +32,7 @@ int sly_index(int n) LG_AT_MOST(n - 1) LG_ERROR(-1);
 float sly_share(int n) LG_AT_MOST(n) LG_ERROR(-2.0f);
 int sly_end(const char *text LG_STRING, const char **end LG_OUT LG_WITHIN(text)) LG_ERROR(-7);
 int sly_perhaps(const char *text LG_STRING, const char **end LG_OUT LG_WITHIN(text) LG_NULLABLE) LG_ERROR(-7);
-const char *sly_text(void);
+const char *sly_text(void) LG_STRING;
 const void *sly_blob(int n) LG_SIZE(sly_blob_size(n));
 int sly_blob_size(int n) LG_ERROR(0);
 const void *sly_wide_blob(int n) LG_SIZE(sly_wide_size(n));
@@ -44,6 +44,10 @@ int sly_numbers_count(int n) LG_ERROR(0);
 const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);
 struct entry { long key, value[7]; };
 const struct entry *sly_search(const struct entry *base LG_IN LG_SIZE(n), size_t n) LG_WITHIN(base);
+
+/* Pointers that move on through buffers, and numbers that say how far. */
+int sly_stream(const char **in LG_IN LG_CURSOR LG_SIZE(*left), size_t *left LG_INOUT, char **out LG_OUT LG_CURSOR LG_SIZE(*room),
+               size_t *room LG_INOUT) LG_ERROR(-7);
 
 /* Booleans. */
 struct state { int a; bool b; struct { int n; bool c[2]; } in; };

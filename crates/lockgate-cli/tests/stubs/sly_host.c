@@ -171,6 +171,29 @@ static void booleans(void)
 }
 
 /* A number that says where is not below 0, and a pointer into something is one. */
+/* The program goes on behind what was moved over, and what the library says of that by number is the same. */
+static void moves_on(void)
+{
+    char got[] = "....", *to = got;
+    const char *from = "ABCDEF";
+    size_t left = 6, room = 4;
+    CHECK(sly_stream(&from, &left, &to, &room) == 0 && left == 2 && room == 0 && !strcmp(from, "EF"));
+    CHECK(to == got + 4 && !strcmp(got, "abcd"));
+    static const struct { int mode; enum lg_stub_kind kind; const char *what; } wrong[] = {
+        {1, LG_STUB_LENGTH, "in"},   {2, LG_STUB_LENGTH, "in"},   {3, LG_STUB_POINTER, "out"},
+        {4, LG_STUB_LENGTH, "out"}, {5, LG_STUB_POINTER, "out"}, {6, LG_STUB_LENGTH, "in"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *start = from = "ABCDEF";
+        to = strcpy(got, "....");
+        left = 6, room = 4;
+        FAILS(wrong[i].mode, sly_stream(&from, &left, &to, &room) == -7, wrong[i].kind, wrong[i].what);
+        CHECK(from == start && to == got && left == 6 && room == 4 && !strcmp(got, "...."));
+    }
+    from = NULL, left = 0, room = 4;
+    CHECK(sly_stream(&from, &left, &to, &room) == 0 && !from && !left && room == 4 && to == got);
+}
+
 static void bounds(void)
 {
     CHECK(sly_index(10) == 9 && sly_share(3) == 3.0f);
@@ -192,6 +215,7 @@ static void bounds(void)
     sly_mode(1);
     CHECK(sly_perhaps(text, &end) == 1 && end == 0);
     sly_mode(0);
+    moves_on();
     /* What was made a bool stays one. */
     const struct state *states = sly_states();
     clean(states);

@@ -68,8 +68,9 @@
 /* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the
  * function returns. On an LG_IN field: how many of them the library has read. */
 #define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n)) LG_NOTE_("names:" #n)
-/* A pointer that the library moves forward over what it has read or written of the buffer (fields
- * only). */
+/* A pointer that the library moves forward over what it has read or written of the buffer: a field,
+ * or a pointer behind a parameter (T **p), then with LG_IN or LG_OUT and LG_SIZE(*n), where n is an
+ * LG_INOUT parameter by which the library says how much is left. */
 #define LG_CURSOR LG_NOTE_("cursor")
 /* Beside LG_SIZE and LG_IN, LG_OUT or LG_INOUT: the buffer is never copied. It lies in one block of
  * an arena (lg_arena_alloc()) that the program has opened for the library, lg_NAME_open(), and the

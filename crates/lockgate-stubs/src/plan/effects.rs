@@ -23,7 +23,7 @@ fn rows(notes: &Notes) -> [Row; 18] {
                 Passing::Buffer(_) | Passing::Scalar(_) | Passing::Record { .. } | Passing::Rows { .. } => {
                     true
                 }
-                Passing::Pointer { .. } => true,
+                Passing::Pointer { .. } | Passing::Cursor(_) => true,
                 // (It says what is so.)
                 Passing::String { .. } => notes.direction == Some(Direction::In),
                 _ => false,
@@ -46,6 +46,7 @@ fn rows(notes: &Notes) -> [Row; 18] {
                     matches!(
                         other,
                         Passing::Buffer(_)
+                            | Passing::Cursor(_)
                             | Passing::Record { .. }
                             | Passing::Inside { .. }
                             | Passing::String { most: Some(_) }
@@ -158,7 +159,12 @@ fn rows(notes: &Notes) -> [Row; 18] {
             |_, passing| matches!(passing, Passing::Buffer(Buffer { shared: true, .. })),
             never_out,
         ),
-        ("LG_CURSOR", notes.cursor, |_, passing| matches!(passing, Passing::Buffer(_)), never_out),
+        (
+            "LG_CURSOR",
+            notes.cursor,
+            |_, passing| matches!(passing, Passing::Buffer(_) | Passing::Cursor(_)),
+            never_out,
+        ),
     ]
 }
 

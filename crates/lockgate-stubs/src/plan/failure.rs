@@ -1,10 +1,12 @@
 //! What names say of results, so that no value stands for a failure that programs would take for an answer.
-/// The words of a name: between `_`, and where capitals begin.
-fn words(name: &str) -> Vec<String> {
+/// The words of a name: between `_`, and where capitals begin (`TIFFIsTiled`: the last of several, before a small letter, begins the next word).
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut last = '_';
-    for c in name.chars() {
-        let begins = c == '_' || c.is_ascii_uppercase() && !last.is_ascii_uppercase();
+    let mut rest = name.chars().peekable();
+    while let Some(c) = rest.next() {
+        let inner = last.is_ascii_uppercase() && !rest.peek().is_some_and(char::is_ascii_lowercase);
+        let begins = c == '_' || c.is_ascii_uppercase() && !inner;
         if begins && words.last().is_some_and(|word| !word.is_empty()) {
             words.push(String::new());
         }
@@ -224,12 +226,21 @@ mod tests {
 
     #[test]
     fn names_that_ask_and_names_that_tell() {
-        for name in
-            ["sig_valid", "isValid", "is_open", "XML_HasMore", "can_read", "tokenMatches", "verifySignature"]
-        {
+        for name in [
+            "sig_valid",
+            "isValid",
+            "is_open",
+            "XML_HasMore",
+            "can_read",
+            "tokenMatches",
+            "verifySignature",
+            "TIFFIsTiled",
+        ] {
             assert!(asks(name), "{name}");
         }
-        for name in ["island", "history", "scan", "hash", "parse", "checksum", "validity", "canvas_new"] {
+        for name in
+            ["island", "history", "scan", "hash", "parse", "checksum", "validity", "canvas_new", "ISBNText"]
+        {
             assert!(!asks(name), "{name}");
         }
         for name in [

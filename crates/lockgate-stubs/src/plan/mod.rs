@@ -14,6 +14,7 @@ mod passing;
 mod places;
 mod record;
 mod sizes;
+mod texts;
 
 use crate::annotation::{Format, Notes};
 use crate::expression::{Expression, Operator, Told};
@@ -342,6 +343,8 @@ pub enum Passing {
         /// Each is a string.
         strings: bool,
     },
+    /// A pointer variable that leads into a buffer, and that the library moves on over what it has read or written.
+    Cursor(Buffer),
     /// A `FILE`: the library gets a stream of its own, which reads and writes the program's.
     Stream {
         /// It remembers it.
@@ -1105,6 +1108,7 @@ impl<'a> Planner<'a> {
                         .into(),
             }));
         }
+        self.places_do_not_count(function, &parameters, &result)?;
         let keep::Left { freed, owned } = self.leaves(prototype, notes, &parameters, &result)?;
         let all = prototype.parameters.iter().map(|parameter| &parameter.notes).chain([notes]);
         let counted: BTreeSet<String> =

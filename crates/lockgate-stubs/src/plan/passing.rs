@@ -345,6 +345,9 @@ impl Planner<'_> {
                 "annotate it with LG_OUT (LG_INOUT for a handle that is read, too)",
             );
         };
+        if notes.cursor {
+            return self.cursor(to, notes, direction, siblings);
+        }
         if direction == Direction::In {
             return no("arrays of pointers cannot be passed in", "leave the function out with LG_OMIT");
         }
@@ -372,6 +375,57 @@ impl Planner<'_> {
             );
         }
         Ok(Passing::Pointer { before, after })
+    }
+
+    /// `T **p LG_CURSOR`: the library moves a pointer of the program's on through its buffer, and says by a number how much of that is left.
+    fn cursor(
+        &mut self,
+        to: &CType,
+        notes: &Notes,
+        direction: Direction,
+        siblings: &[Parameter],
+    ) -> Result<Passing, No> {
+        let counts = |name: &str| {
+            siblings.iter().any(|sibling| {
+                let said = self.notes(sibling);
+                sibling.name == name
+                    && said.direction == Some(Direction::InOut)
+                    && said.size.is_none()
+                    && sibling.kind.pointee().is_some_and(|to| to.is_integer() && !to.is_bool())
+            })
+        };
+        let is_counted = matches!(&notes.size, Some(Expression::Deref(name)) if counts(name));
+        if !is_counted {
+            return no(
+                "LG_CURSOR, but no number that the library changes says how much of the buffer is left",
+                "add LG_SIZE(*n), with LG_INOUT on n",
+            );
+        }
+        let element = to.pointee().filter(|element| {
+            matches!(element.shape, Shape::Void | Shape::Integer { .. } | Shape::Float) && !element.is_bool()
+        });
+        let Some(element) = element else {
+            return no(
+                "LG_CURSOR: the buffer consists of something else than numbers",
+                "leave the function out with LG_OMIT",
+            );
+        };
+        if direction == Direction::InOut || direction == Direction::Out && element.constant {
+            return no(
+                "LG_CURSOR: the library either reads the buffer or writes it",
+                "say LG_IN, or LG_OUT if what the pointer leads to is not const",
+            );
+        }
+        Ok(Passing::Cursor(Buffer {
+            reads: direction.reads(),
+            writes: direction.writes(),
+            size: notes.size.clone(),
+            written: None,
+            element: element.size.max(1),
+            nullable: true,
+            bools: None,
+            shared: false,
+        }))
     }
 
     /// `const char *` is a string without saying so, but not beside a number that may be its length: what that means is not guessed.

@@ -55,7 +55,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_SHOWN", notes.shown.is_some(), pointer && (whole || parameter)),
         ("LG_JUMP_BUFFER", notes.jump_buffer.is_some(), pointer && whole),
         ("LG_DISPOSE", notes.dispose.is_some(), function && parameter),
-        ("LG_CURSOR", notes.cursor, pointer && field),
+        ("LG_CURSOR", notes.cursor, pointer && (field || parameter && variable)),
         ("LG_STRING", notes.string, pointer || field && is_text(kind)),
         ("LG_BYTES", notes.bytes, field && (is_text(kind) || is_wide_text(kind))),
         ("LG_STRINGS", notes.strings, pointer),

@@ -389,6 +389,7 @@
 #define FTS5_TOKEN_COLOCATED 0x0001
 const char sqlite3_version[];
 int sqlite3_libversion_number(void);
+const char *sqlite3_sourceid(void);
 int sqlite3_compileoption_used(const char *zOptName);
 int sqlite3_threadsafe(void);
 typedef struct sqlite3 sqlite3;

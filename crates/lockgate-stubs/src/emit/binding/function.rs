@@ -94,6 +94,7 @@ impl<'a> Surface<'a> {
             },
             Passing::Callback { name } => CopyIn::Closure { name, by_data: false, handles: Vec::new() },
             Passing::Rows { .. } => return Err("an array of pointers"),
+            Passing::Cursor(_) => return Err("a pointer that moves on through a buffer"),
             Passing::Stream { .. } => return Err("a stream of C's"),
         })
     }

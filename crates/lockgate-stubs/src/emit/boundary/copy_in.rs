@@ -98,6 +98,7 @@ impl Stub<'_> {
                 }
                 self.handle(name, *number, *release, *data)
             }
+            Passing::Cursor(buffer) => self.cursor(parameter, buffer),
             Passing::Rows { count, each, strings } => {
                 let size = if *strings { word("-1") } else { bytes(each, name, &|e| self.before(e)) };
                 let pointers = cast("const void *const *", word(name));
@@ -479,6 +480,44 @@ impl Stub<'_> {
             self.made.push((copy, claims.then(|| name.clone())));
         }
         self.inside(name)
+    }
+
+    /// A pointer of the program's that moves on through its buffer. The program goes on behind what was moved over, and takes it for done, as it does what the
+    /// number says that goes with it: two numbers, one truth.
+    fn cursor(&mut self, parameter: &Parameter, buffer: &Buffer) -> Value {
+        let name = &parameter.name;
+        let own = || word(name);
+        let kind = parameter.kind.pointee().map_or("void *", |to| to.spelling.as_str());
+        self.phases.enter.push(private(name, size_of("void *")));
+        // (A callback may have put another there by the time that the call returns.)
+        let start = || local("d", name);
+        let first = choice(own(), cast("void *", behind(own())), zero());
+        self.phases.declare.push(variable("void *", local_name("d", name), first));
+        let size = choice(own(), bytes(buffer, name, &|e| self.before(e)), zero());
+        let flags = word(flags(buffer.reads, buffer.writes) + " | LGS_SHAREABLE");
+        self.phases.copy_in.push(declare_block(name, run("lgs_block", [start(), size, flags])));
+        let cell = run("lgs_variable", [own(), self.inside(name)]);
+        self.phases.copy_in.push(variable("struct lgs_block", local_name("c", name), cell));
+        let cell = |part: &str| member(local("c", name), part);
+        let raw = local("v", name);
+        self.phases.fetch.push(variable("uint64_t", local_name("v", name), zero()));
+        self.phases.fetch.push(when(cell("here"), [fetch(raw.clone(), cell("here"))]));
+        let moved = || local("n", name);
+        let over = run("lgs_moved", [raw, address(block(name)), text(name)]);
+        let over = choice(own(), over, zero());
+        self.phases.copy_out.push(variable("size_t", local_name("n", name), over));
+        let left = || infix(member(block(name), "size"), "-", moved());
+        let count = buffer.size.as_ref().map_or(number(1), |size| self.after(size));
+        let rest = choice(start(), length(count, buffer.element, left(), name), zero());
+        let why = "the library moved the pointer on by more or less than it says is done";
+        let differ = infix(group(rest), "!=", group(choice(start(), left(), zero())));
+        self.phases.copy_out.push(when(differ, [fail("LG_STUB_LENGTH", name, why)]));
+        if buffer.writes {
+            self.phases.give.push(Step::Do(call("lgs_back", [address(block(name)), moved()])));
+        }
+        let on = cast(kind, group(infix(cast("char *", start()), "+", moved())));
+        self.phases.give.push(when(start(), [Step::Set(behind(own()), on)]));
+        cell("inside")
     }
 
     /// The place of a parameter.

@@ -256,6 +256,7 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
         | Passing::Scalar(_)
         | Passing::Record { .. }
         | Passing::Rows { .. }
+        | Passing::Cursor(_)
         | Passing::Stream { .. }
         | Passing::Pointer { .. }
         | Passing::Dispose { .. } => {}

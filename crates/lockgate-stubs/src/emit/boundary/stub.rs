@@ -354,7 +354,7 @@ impl<'p> Stub<'p> {
                 let name = parameter.name.as_str();
                 let (buffer, plain) = match passing {
                     Passing::Buffer(buffer) => (buffer, !parameter.notes.string),
-                    Passing::Scalar(buffer) => (buffer, true),
+                    Passing::Scalar(buffer) | Passing::Cursor(buffer) => (buffer, true),
                     Passing::Record { key, buffer, kept, .. } => {
                         (buffer, !kept && self.plan.records[key].is_plain())
                     }

@@ -1,0 +1,117 @@
+//! Text of which the place counts, not the letters alone: a pointer that the library keeps, or one into what it was given before.
+//!
+//! A copy of the letters is another pointer, and ends with its call. Nothing in a type says which of the two is meant: names and neighbours do, or an
+//! annotation.
+use super::failure::words;
+use super::{No, Outcome, Passing, Planner, no};
+use crate::header::model::{CType, Function};
+
+/// What stores something.
+const SETS: &[&str] = &["set", "put", "assign", "change", "replace", "swap", "exchange"];
+
+/// Where something is.
+const WHERE: &[&str] = &[
+    "ptr",
+    "pointer",
+    "pos",
+    "position",
+    "where",
+    "cursor",
+    "end",
+    "tail",
+    "rest",
+    "remainder",
+    "remaining",
+    "unparsed",
+];
+
+/// Text that is the same in every call.
+const FIXED: &[&str] = &[
+    "version",
+    "ver",
+    "copyright",
+    "licence",
+    "license",
+    "author",
+    "authors",
+    "vendor",
+    "build",
+    "platform",
+    "date",
+    "features",
+    "configuration",
+    "config",
+];
+
+impl Planner<'_> {
+    /// Nothing that was decided by a rule is text whose place counts.
+    ///
+    /// # Errors
+    /// Of which part, and why.
+    pub(super) fn places_do_not_count(
+        &self,
+        function: &Function,
+        passings: &[Passing],
+        result: &Outcome,
+    ) -> Result<(), (Option<String>, No)> {
+        let Function { name, prototype, notes, .. } = function;
+        for (parameter, passing) in prototype.parameters.iter().zip(passings) {
+            let by_rule = matches!(passing, Passing::String { most: None }) && !self.notes(parameter).string;
+            let Some(sign) = by_rule.then(|| self.keeps(function)).flatten() else { continue };
+            return no(
+                format!("the library may keep the pointer, which ends with the call, and not the text: {sign}"),
+                "annotate it with LG_STRING if the library copies the text; else leave the function out with LG_OMIT",
+            )
+            .map_err(|no| (Some(format!("parameter {}", parameter.name)), no));
+        }
+        let by_rule = matches!(result, Outcome::String { .. }) && !notes.string;
+        let Some(sign) = by_rule.then(|| self.points(function)).flatten() else { return Ok(()) };
+        no(
+            format!("it may be a place in text that the library was given, which is another one in a copy: {sign}"),
+            format!(
+                "annotate `{name}` with LG_STRING if programs only read the text, or with LG_WITHIN(…) if it lies in a parameter; else leave it out with LG_OMIT"
+            ),
+        )
+        .map_err(|no| (Some("result".to_owned()), no))
+    }
+
+    /// By what sign a function keeps what it is given: it gives back what was there before, or another one gives what it has set.
+    fn keeps(&self, function: &Function) -> Option<String> {
+        let without = |name: &str, of: &[&str]| {
+            let mut words = words(name);
+            let place = words.iter().position(|word| of.contains(&word.as_str()))?;
+            words.remove(place);
+            Some(words)
+        };
+        let what = without(&function.name, SETS)?;
+        if is_text(&function.prototype.result) {
+            return Some("it sets something, and gives text back".to_owned());
+        }
+        let gives = |other: &&Function| {
+            let words = without(&other.name, &["get"]).unwrap_or_else(|| words(&other.name));
+            is_text(&other.prototype.result) && words == what
+        };
+        let other = self.header.functions.iter().find(gives)?;
+        Some(format!("`{}` gives it back", other.name))
+    }
+
+    /// By what sign the result of a function is a place.
+    fn points(&self, function: &Function) -> Option<String> {
+        let words = words(&function.name);
+        let says = |of: &[&str]| words.iter().find(|word| of.contains(&word.as_str()));
+        if let Some(word) = says(WHERE) {
+            return Some(format!("its name says `{word}`"));
+        }
+        // (`sqlite3_libversion`)
+        let fixed = says(FIXED).is_some() || words.iter().any(|word| word.ends_with("version"));
+        if function.prototype.parameters.is_empty() && !fixed {
+            return Some("it takes nothing, so that its answer is that of earlier calls".to_owned());
+        }
+        None
+    }
+}
+
+/// A pointer to characters.
+fn is_text(kind: &CType) -> bool {
+    kind.pointee().is_some_and(|to| to.is_character())
+}
