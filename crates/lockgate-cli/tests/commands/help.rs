@@ -84,7 +84,7 @@ fn shells_read_their_completions() {
 fn bench_runs_the_program_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("lockgate");
-    std::fs::copy(env!("CARGO_BIN_EXE_lockgate"), &program).unwrap();
+    install(env!("CARGO_BIN_EXE_lockgate"), &program, "");
     let run = || {
         let mut command = std::process::Command::new(&program);
         command.args(["bench", "calls", "--help"]).env("PATH", folder.path().join("elsewhere"));
@@ -103,8 +103,18 @@ fn bench_runs_the_program_beside_it() {
 }
 
 fn script(path: &std::path::Path, text: &str) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    install("/dev/stdin", path, text);
+}
+
+/// Copies a program, which `text` may be the input of. (Another process writes it: a child that another test of this one starts meanwhile would
+/// have it open, too, and the kernel runs no file that is open for writing.)
+fn install(from: &str, to: &std::path::Path, text: &str) {
+    let mut install = std::process::Command::new("install");
+    let install = install.args(["-m", "755", from]).arg(to).stdin(std::process::Stdio::piped());
+    let mut install = install.spawn().unwrap();
+    // (What reads no input may have ended.)
+    let _ = std::io::Write::write_all(&mut install.stdin.take().unwrap(), text.as_bytes());
+    assert!(install.wait().unwrap().success());
 }
 
 #[test]
