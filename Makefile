@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -78,22 +78,24 @@ formatting:
 	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 
-lint: setup formatting ## formatting, lints, prose of documents and headers, documentation warnings
+lint: formatting ## formatting, lints, prose of documents and headers, documentation warnings
+	@scripts/setup.sh build
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --locked --quiet --workspace --test prose
 	$(DOCUMENT)
 
+# What these two build is linted as it is compiled, so that neither compiles anything twice, nor what the other has compiled.
+LINTING = RUSTC_WORKSPACE_WRAPPER="$$PWD/scripts/lint-rustc.sh"
+
 check: setup formatting ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
-	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- check
+	$(LINTING) LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- check check-lints
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
-# What is built here is linted as it is compiled (scripts/lint-rustc.sh). Several test programs run at a time (tests/lanes). Those that hang are
-# ended, with a backtrace; what was left out on this machine is said last.
+# Several test programs run at a time (tests/lanes). Those that hang are ended, with a backtrace; what was left out on this machine is said last.
 test: setup formatting ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	RUSTC_WORKSPACE_WRAPPER="$$PWD/scripts/lint-rustc.sh" LOCKGATE_SKIPPED="$$PWD/build/skipped" \
+	$(LINTING) LOCKGATE_SKIPPED="$$PWD/build/skipped" \
 		cargo run --locked --quiet --bin lanes -- all test-lints test-examples test-python
 	@grep '^SKIPPED' build/tests/make-test-python.log || true
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
@@ -107,6 +109,10 @@ thorough: ## `make test` with all cases of the tests that take a part of theirs 
 test-lints: setup
 	cargo build --workspace --bins --examples --locked --quiet
 	cargo check --package lockgate-demo --locked --quiet
+
+# In `make check`: what no test program is built from, the Python package's native half with it.
+check-lints: setup
+	cargo build --workspace --lib --bins --examples --locked --quiet
 
 test-examples: setup
 	RUSTDOC="$$PWD/scripts/lint-rustdoc.sh" cargo test --workspace --locked --doc

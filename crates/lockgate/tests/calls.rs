@@ -1,7 +1,7 @@
 //! Calls in every shape of the System V ABI.
 
 use crate::common::Guest;
-use lockgate::{BindError, CallError, Dynamic, Value};
+use lockgate::{BindError, CallError, Dynamic, Policy, Value};
 
 const SOURCE: &str = r#"
 #include <string.h>
@@ -52,6 +52,25 @@ fn typed_calls() {
     let sum = domain.bind::<extern "C" fn(Big, i64) -> i64>("sum").unwrap();
     assert_eq!(sum.call(Big { a: 1, b: 2, c: 3, d: 4, e: 5 }, 100).unwrap(), 115);
     assert_eq!(domain.bind::<extern "C" fn(u8) -> u8>("byte").unwrap().call(255).unwrap(), 0);
+}
+
+/// Where in a line of the processor's a proxy begins is up to a nanosecond of each call, and was up to what else had been made before: calls with
+/// more protection could take less time than those with less. Red if code lies where there is room.
+#[test]
+fn proxies_begin_with_a_line() {
+    let domain = Guest::c(SOURCE).domain();
+    let presets = [Policy::MUTUAL_TRUST, Policy::SERVER_TRUSTED, Policy::INTEGRITY, Policy::MUTUAL_DISTRUST];
+    for policy in presets {
+        let add = domain.bind_with::<extern "C" fn(i64, i64) -> i64>("add", policy).unwrap();
+        let half = domain.bind_with::<extern "C" fn(f64) -> f64>("half", policy).unwrap();
+        for (address, bytes) in
+            [(add.proxy().address, add.proxy().bytes), (half.proxy().address, half.proxy().bytes)]
+        {
+            assert_eq!(address % 64, 0, "{policy}");
+            assert_ne!(bytes[0], 0xcc, "{policy}: a trap, where code would begin without the line");
+        }
+        assert_eq!((add.call(40, 2).unwrap(), half.call(3.0).unwrap()), (42, 1.5));
+    }
 }
 
 #[test]

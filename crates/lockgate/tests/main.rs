@@ -16,6 +16,7 @@ mod faults;
 mod forks;
 mod gates;
 mod grants;
+mod guests;
 #[path = "common/handlers_sys.rs"]
 mod handlers_sys;
 mod host_stacks;

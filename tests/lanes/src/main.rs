@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-const USAGE: &str = "lanes check | all [TARGET...] | of CRATE [SUITE...] | list: the quick tests; all tests, and beside them targets of the \
+const USAGE: &str = "lanes check [TARGET...] | all [TARGET...] | of CRATE [SUITE...] | list: the quick tests, or all tests, and beside them targets of the \
                      Makefile, one after the other; the tests of a crate, or some of them; the names of all tests";
 
 fn main() -> Result<ExitCode> {
@@ -28,7 +28,7 @@ fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (wanted, targets) = match arguments[..] {
-        ["check"] => (Wanted::Without(&slow), &[][..]),
+        ["check", ref targets @ ..] => (Wanted::Without(&slow), targets),
         ["list"] => (Wanted::All, &[][..]),
         ["all", ref targets @ ..] => (Wanted::All, targets),
         ["of", package, ref names @ ..] => (Wanted::Of(package, names), &[][..]),
@@ -86,7 +86,8 @@ fn run(root: &Path, wanted: Wanted<'_>, targets: &[&str], slow: &[Slow]) -> Resu
         if entry.is_some_and(|entry| entry.alone) {
             alone.push(Work::Program(program));
         } else {
-            queue.add(entry.map_or(0, |entry| entry.seconds), Work::Program(program));
+            let seconds = entry.map_or_else(|| program.took_last(root), |entry| entry.seconds);
+            queue.add(seconds, Work::Program(program));
         }
     };
     thread::scope(|scope| -> Result<()> {

@@ -261,6 +261,12 @@ impl Program {
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
+    /// The seconds that its tests took when they last ran here, by its log; 0 if there is none.
+    pub fn took_last(&self, root: &Path) -> u32 {
+        std::fs::read(log(root, &self.target.to_string()))
+            .map_or(0, |said| took(&String::from_utf8_lossy(&said)))
+    }
+
     /// Runs its tests.
     ///
     /// # Errors
@@ -297,11 +303,16 @@ pub fn make(root: &Path, target: &str) -> Result<Ended> {
     logged(root, format!("make {target}"), make)
 }
 
+/// Where what a program or target says is kept.
+fn log(root: &Path, name: &str) -> PathBuf {
+    root.join("build/tests").join(name.replace(' ', "-") + ".log")
+}
+
 /// Runs a command; what it says is its log.
 fn logged(root: &Path, name: String, mut command: Command) -> Result<Ended> {
-    let logs = root.join("build/tests");
-    std::fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
-    let log = logs.join(name.replace(' ', "-") + ".log");
+    let log = log(root, &name);
+    let logs = log.parent().context("a folder")?;
+    std::fs::create_dir_all(logs).with_context(|| logs.display().to_string())?;
     let file = File::create(&log).with_context(|| log.display().to_string())?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = command.spawn().with_context(|| name.clone())?;
@@ -327,6 +338,13 @@ fn worked_until_its_end(child: &Child) -> Result<Duration> {
 fn passed(said: &str) -> usize {
     let result = said.rsplit("test result: ok. ").next().filter(|rest| rest.len() < said.len());
     result.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or_default()
+}
+
+/// How many seconds its tests took, by the program's last word.
+fn took(said: &str) -> u32 {
+    let time = said.rsplit("; finished in ").next().filter(|rest| rest.len() < said.len());
+    let seconds = time.and_then(|rest| rest.split('s').next()?.parse::<f64>().ok());
+    seconds.map_or(0, |seconds| seconds as u32)
 }
 
 #[cfg(test)]
@@ -425,6 +443,22 @@ mod tests {
         let mut stray = self::program(&folder, "one: test\\n", "true");
         stray.target.name = SUITES.into();
         stray.suites().expect_err("a test in no suite");
+        std::fs::remove_dir_all(folder).expect("the scratch folder goes");
+    }
+
+    /// Red if nothing is known of the last run, so that the longest may begin last.
+    #[test]
+    fn what_took_long_is_known_from_the_last_run() {
+        let folder = tree("lanes-times");
+        let program = program(
+            &folder,
+            "one: test\\n",
+            "echo 'test result: ok. 1 passed; 0 failed; finished in 12.90s'",
+        );
+        assert_eq!(program.took_last(&folder), 0, "it has not run");
+        assert!(program.run(&folder).expect("it runs").is_fine());
+        assert_eq!(program.took_last(&folder), 12);
+        assert_eq!(took("an error; finished in tears"), 0);
         std::fs::remove_dir_all(folder).expect("the scratch folder goes");
     }
 

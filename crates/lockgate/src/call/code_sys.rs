@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Code begins at multiples of this, bytes.
 const ALIGN: usize = 16;
+/// Processors fetch and decode code by lines of this length, bytes: where in a line a proxy begins is up to a nanosecond of each call
+/// (docs/decisions/0137-proxies-begin-with-a-line.md).
+const LINE: usize = 64;
 /// Bytes of one memory file.
 const CHUNK: usize = 256 << 10;
 const TRAP: u8 = 0xcc;
@@ -34,6 +37,8 @@ static FREE: PerProcess<Mutex<BTreeMap<usize, Vec<Place>>>> = PerProcess::new(Mu
 pub(crate) struct Code {
     place: Place,
     length: usize,
+    /// Where in its place it begins.
+    start: usize,
     /// Whose it is: a forked child runs its parent's code and leaves it as it is.
     owner: Owner,
 }
@@ -44,9 +49,24 @@ impl Code {
     /// # Errors
     /// The kernel's, if there is no memory for code.
     pub fn new(bytes: &[u8]) -> Result<Code, Errno> {
-        let length = bytes.len().next_multiple_of(ALIGN);
-        let code = Code { place: take(length)?, length, owner: Owner::this() };
-        let mut padded = bytes.to_vec();
+        Code::beginning_at(bytes, ALIGN)
+    }
+
+    /// The same, at the beginning of a line: what each call runs takes as long wherever else code lies.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn at_line(bytes: &[u8]) -> Result<Code, Errno> {
+        Code::beginning_at(bytes, LINE)
+    }
+
+    fn beginning_at(bytes: &[u8], align: usize) -> Result<Code, Errno> {
+        let length = bytes.len().next_multiple_of(ALIGN) + align - ALIGN;
+        let place = take(length)?;
+        let start = place.run.next_multiple_of(align) - place.run;
+        let code = Code { place, length, start, owner: Owner::this() };
+        let mut padded = vec![TRAP; start];
+        padded.extend(bytes);
         padded.resize(length, TRAP);
         code.write(&padded);
         Ok(code)
@@ -54,13 +74,13 @@ impl Code {
 
     /// Address of the first byte.
     pub fn address(&self) -> usize {
-        self.place.run
+        self.place.run + self.start
     }
 
     /// The code.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: readable, `length` bytes, written only before any code has the value and after its drop.
-        unsafe { std::slice::from_raw_parts(self.place.run as *const u8, self.length) }
+        // SAFETY: readable, `length` bytes of which the first `start` are no code, written only before any code has the value and after its drop.
+        unsafe { std::slice::from_raw_parts(self.address() as *const u8, self.length - self.start) }
     }
 
     fn write(&self, bytes: &[u8]) {

@@ -52,7 +52,7 @@ impl Proxy {
             return Ok(known.clone());
         }
         let emitted = emit::proxy(&abi);
-        let code = Code::new(&emitted.bytes)?;
+        let code = Code::at_line(&emitted.bytes)?;
         let leave = emitted.leave;
         perf_map::list(code.address(), leave, || format!("proxy in, {abi}"));
         perf_map::list(code.address() + leave, emitted.bytes.len().saturating_sub(leave), || {

@@ -2,43 +2,88 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 pub mod host_sys;
+pub mod recipe;
 
 use lockgate::{CallError, CreateError, Domain, DomainOptions, FaultKind, Module};
 use lockgate_toolchain::{CxxLibrary, Link, Sysroot, silent};
-use std::path::Path;
+use recipe::Recipe;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-fn sysroot() -> &'static Sysroot {
+pub fn sysroot() -> &'static Sysroot {
     static SYSROOT: OnceLock<Sysroot> = OnceLock::new();
     SYSROOT.get_or_init(|| Sysroot::ensure(&silent).expect("the sysroot can be built"))
 }
 
-fn gcc(folder: &Path, name: &str, source: &str, flags: &[&str]) -> std::path::PathBuf {
-    compile(sysroot().tools().compiler(), folder, name, source, flags)
-}
-
-fn compile(
-    mut command: std::process::Command,
-    folder: &Path,
-    name: &str,
-    source: &str,
-    flags: &[&str],
-) -> std::path::PathBuf {
-    let path = folder.join(name);
-    std::fs::write(&path, source).expect("the scratch folder is writable");
-    let object = path.with_extension("o");
-    let output = command.args(flags).arg("-c").arg(&path).arg("-o").arg(&object).output().expect("gcc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    object
-}
-
 /// A module to be built.
 pub struct Guest {
-    pub folder: tempfile::TempDir,
-    link: Link,
+    steps: Vec<Step>,
+}
+
+/// What is done for it, in order.
+enum Step {
+    /// Compiles `source` in a file `name`, and adds the object: through the rewriter, or as it is if it is `verbatim`.
+    Compile {
+        command: Command,
+        name: &'static str,
+        source: String,
+        verbatim: bool,
+    },
+    /// Adds an object or archive, through the rewriter.
+    File(PathBuf),
+    ExportAll,
+    Export(String),
+    Gate(String),
+    Base,
+    Join(PathBuf),
+    /// Links the C++ library.
+    Cxx,
+}
+
+impl Step {
+    /// What the step adds to what the module is made of.
+    fn add_to(&self, recipe: &mut Recipe) {
+        match self {
+            Step::Compile { command, name, source, verbatim } => {
+                recipe.add("compile", format!("{command:?}")).add(name, source);
+                recipe.add("verbatim", [u8::from(*verbatim)])
+            }
+            Step::File(path) => recipe.add("file", std::fs::read(path).expect("an input")),
+            Step::ExportAll => recipe.add("export all", ""),
+            Step::Export(prototype) => recipe.add("export", prototype),
+            Step::Gate(prototype) => recipe.add("gate", prototype),
+            Step::Base => recipe.add("base", ""),
+            Step::Join(path) => recipe.add("join", std::fs::read(path).expect("a module")),
+            Step::Cxx => recipe.add("C++", ""),
+        };
+    }
+
+    /// Does it in `folder`.
+    fn take(self, folder: &Path, link: &mut Link) {
+        match self {
+            Step::Compile { mut command, name, source, verbatim } => {
+                let path = folder.join(name);
+                std::fs::write(&path, source).expect("the scratch folder is writable");
+                let object = path.with_extension("o");
+                let output = command.arg("-c").arg(&path).arg("-o").arg(&object).output().expect("gcc runs");
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                match verbatim {
+                    true => link.verbatim(&object).expect("an object"),
+                    false => link.file(&object).expect("an object"),
+                }
+            }
+            Step::File(path) => link.file(&path).expect("an object"),
+            Step::ExportAll => link.export_all(true),
+            Step::Export(prototype) => link.export(&prototype).expect("a prototype"),
+            Step::Gate(prototype) => link.gate(&prototype).expect("a prototype"),
+            Step::Base => link.base(true),
+            Step::Join(path) => link.join(&path).expect("a module"),
+            Step::Cxx => link.cxx(Some(CxxLibrary::default())),
+        };
+    }
 }
 
 impl Guest {
@@ -47,9 +92,25 @@ impl Guest {
 
     /// Nothing yet.
     pub fn new() -> Guest {
-        let folder = tempfile::tempdir().expect("a scratch folder");
-        let link = Link::new(folder.path().join("guest.lg"));
-        Guest { folder, link }
+        Guest { steps: Vec::new() }
+    }
+
+    fn and(mut self, step: Step) -> Guest {
+        self.steps.push(step);
+        self
+    }
+
+    /// Compiles a source with these flags, which `command` does not have yet.
+    fn compiled(
+        self,
+        mut command: Command,
+        name: &'static str,
+        source: &str,
+        flags: &[&str],
+        verbatim: bool,
+    ) -> Guest {
+        command.args(flags);
+        self.and(Step::Compile { command, name, source: source.to_owned(), verbatim })
     }
 
     /// From C; every global function is exported, by name alone unless [`Guest::export`] says more: `-g1` knows lines, but
@@ -60,10 +121,8 @@ impl Guest {
 
     /// The same, with these flags of gcc.
     pub fn c_with(source: &str, flags: &[&str]) -> Guest {
-        let mut guest = Guest::new();
-        let object = gcc(guest.folder.path(), "guest.c", source, flags);
-        guest.link.file(&object).expect("an object").export_all(true);
-        guest
+        let gcc = sysroot().tools().compiler();
+        Guest::new().compiled(gcc, "guest.c", source, flags, false).and(Step::ExportAll)
     }
 
     /// From C++, if there is a compiler; every global function is exported.
@@ -72,81 +131,81 @@ impl Guest {
             support::skipped("a module in C++", "there is no g++");
             return None;
         };
-        let mut guest = Guest::new();
-        let object = compile(command, guest.folder.path(), "guest.cc", source, flags);
-        guest.link.file(&object).expect("an object").export_all(true).cxx(Some(CxxLibrary::default()));
-        Some(guest)
+        let guest = Guest::new().compiled(command, "guest.cc", source, flags, false);
+        Some(guest.and(Step::ExportAll).and(Step::Cxx))
     }
 
     /// From assembly in the code model: verified, not rewritten.
     pub fn assembly(source: &str) -> Guest {
-        let mut guest = Guest::new();
-        let text = format!("{}\n{source}\n", MACROS);
-        let object = gcc(guest.folder.path(), "guest.S", &text, &[]);
-        guest.link.verbatim(&object).expect("an object").export_all(true);
-        guest
+        Guest::new().assembled("guest.S", source).and(Step::ExportAll)
     }
 
     /// Adds assembly in the code model: verified, not rewritten.
-    pub fn and_assembly(mut self, source: &str) -> Guest {
-        let object = gcc(self.folder.path(), "assembly.S", &format!("{}\n{source}\n", MACROS), &[]);
-        self.link.verbatim(&object).expect("an object");
-        self
+    pub fn and_assembly(self, source: &str) -> Guest {
+        self.assembled("assembly.S", source)
+    }
+
+    fn assembled(self, name: &'static str, source: &str) -> Guest {
+        let text = format!("{}\n{source}\n", MACROS);
+        self.compiled(sysroot().tools().compiler(), name, &text, &[], true)
     }
 
     /// Adds an object or archive, through the rewriter, whatever is in it.
-    pub fn file(mut self, path: &Path) -> Result<Guest, lockgate_toolchain::Error> {
-        self.link.file(path)?.export_all(true);
-        Ok(self)
+    pub fn file(self, path: &Path) -> Result<Guest, lockgate_toolchain::Error> {
+        Link::new("").file(path)?;
+        Ok(self.and(Step::File(path.to_owned())).and(Step::ExportAll))
     }
 
     /// Notes a prototype.
-    pub fn export(mut self, prototype: &str) -> Guest {
-        self.link.export(prototype).expect("a prototype");
-        self
+    pub fn export(self, prototype: &str) -> Guest {
+        self.and(Step::Export(prototype.to_owned()))
     }
 
     /// Imports a host function.
-    pub fn gate(mut self, prototype: &str) -> Guest {
-        self.link.gate(prototype).expect("a prototype");
-        self
+    pub fn gate(self, prototype: &str) -> Guest {
+        self.and(Step::Gate(prototype.to_owned()))
     }
 
     /// Others may join its domains.
-    pub fn base(mut self) -> Guest {
-        self.link.base(true);
-        self
+    pub fn base(self) -> Guest {
+        self.and(Step::Base)
     }
 
     /// It joins the domain of the first of these modules. C needs `-fPIC`.
     pub fn join(mut self, modules: &[&Path]) -> Guest {
-        for module in modules {
-            self.link.join(module).expect("a module");
-        }
+        self.steps.extend(modules.iter().map(|module| Step::Join((*module).to_owned())));
         self
     }
 
-    /// The module's file.
+    /// The module's file, from an earlier run if there is one with the same recipe.
     pub fn build(self) -> Vec<u8> {
-        self.try_build().unwrap_or_else(|error| panic!("{error}"))
+        let mut recipe = Recipe::new(sysroot());
+        self.steps.iter().for_each(|step| step.add_to(&mut recipe));
+        recipe.kept(|| self.try_build().unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// The same, or why there is none.
+    /// The same, or why there is none; made anew each time.
     pub fn try_build(self) -> Result<Vec<u8>, lockgate_toolchain::Error> {
-        self.link.run(sysroot(), &silent)?;
-        Ok(std::fs::read(self.folder.path().join("guest.lg")).expect("a module"))
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        self.link(folder.path()).run(sysroot(), &silent)?;
+        Ok(std::fs::read(folder.path().join("guest.lg")).expect("a module"))
     }
 
     /// The module's file, also if the verifier rejects it.
-    pub fn try_build_unverified(mut self) -> Result<Vec<u8>, lockgate_toolchain::Error> {
-        self.link.keep_rejected(true);
-        match self.link.run(sysroot(), &silent) {
-            Err(lockgate_toolchain::Error::Rejected { .. }) => {
-                Ok(std::fs::read(self.folder.path().join("guest.lg.rejected")).expect("a rejected module"))
-            }
-            Err(error) => Err(error),
-            Ok(_) => Ok(std::fs::read(self.folder.path().join("guest.lg")).expect("a module")),
-        }
+    pub fn try_build_unverified(self) -> Result<Vec<u8>, lockgate_toolchain::Error> {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let name = match self.link(folder.path()).keep_rejected(true).run(sysroot(), &silent) {
+            Err(lockgate_toolchain::Error::Rejected { .. }) => "guest.lg.rejected",
+            Err(error) => return Err(error),
+            Ok(_) => "guest.lg",
+        };
+        Ok(std::fs::read(folder.path().join(name)).expect("a module"))
+    }
+
+    fn link(self, folder: &Path) -> Link {
+        let mut link = Link::new(folder.join("guest.lg"));
+        self.steps.into_iter().for_each(|step| step.take(folder, &mut link));
+        link
     }
 
     /// The verified module.
