@@ -77,9 +77,9 @@ const INSTRUCTIONS: [(&str, &str, &str); 10] = [
     ("GFNI", "gfni", "gf2p8mulb %xmm0,%xmm1"),
     ("AVX512F", "avx512f", "vaddps %zmm1,%zmm2,%zmm3"),
     ("AVX512_VNNI", "avx512_vnni", "vpdpbusd %zmm1,%zmm2,%zmm3"),
-    // Too new for the assembler: vpmadd52luq and vbcstnebf162ps, coded as VEX.
+    // Too new for the assembler: vpmadd52luq and vcvtneps2bf16, coded as VEX.
     ("AVX_IFMA", "avx_ifma", ".byte 0xc4,0xe2,0xf1,0xb4,0xd0"),
-    ("AVX_NE_CONVERT", "avx_ne_convert", ".byte 0xc4,0xe2,0x7a,0xb1,0x08"),
+    ("AVX_NE_CONVERT", "avx_ne_convert", ".byte 0xc4,0xe2,0x7a,0x72,0xc8"),
 ];
 
 /// A module with an instruction that the kernel does not say the processor has is refused, and the word names it; one that asks by `cpuid` is not.
