@@ -2409,7 +2409,8 @@ fn programs_with_other_rights_choose_their_module_themselves() {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
     assert_eq!(answer(&mut Command::new(path("program"))), "evil plain");
-    let belongings = [&path("api.lg"), &path("evil.lg")].map(PathBuf::as_path);
+    let belongings = ["api.lg", "evil.lg"].map(path);
+    let belongings = belongings.each_ref().map(PathBuf::as_path);
     let what =
         "programs_with_other_rights_choose_their_module_themselves: a program with another user's rights";
     if support::with_other_rights(&path("program"), &belongings, what) {

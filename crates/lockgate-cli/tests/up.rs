@@ -1274,7 +1274,7 @@ fn no_domain_gets_at_sockets_of_control() {
 fn programs_with_other_rights_choose_their_sockets_themselves() {
     let site = Site::of("[programs]\n");
     let program = site.path("lockgate");
-    fs::copy(env!("CARGO_BIN_EXE_lockgate"), &program).unwrap();
+    support::copy_program(env!("CARGO_BIN_EXE_lockgate").as_ref(), &program);
     let ask = || {
         let mut stop = Command::new(&program);
         let asked = stop.arg("stop").arg(site.path("lockgate.toml")).env("XDG_RUNTIME_DIR", site.path("run"));
@@ -1282,7 +1282,8 @@ fn programs_with_other_rights_choose_their_sockets_themselves() {
     };
     let refused = "no folder for control sockets";
     assert!(!ask().contains(refused), "an ordinary program: {}", ask());
-    let belongings = [&site.path("run"), &site.path("lockgate.toml")].map(PathBuf::as_path);
+    let belongings = ["run", "lockgate.toml"].map(|name| site.path(name));
+    let belongings = belongings.each_ref().map(PathBuf::as_path);
     if support::with_other_rights(
         &program,
         &belongings,

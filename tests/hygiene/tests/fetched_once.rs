@@ -1,7 +1,8 @@
 //! P2 outside the runtime and the emitted C clients (`tree.rs` has those): which files of the other crates, of the PostgreSQL extension and of the
 //! bindings' runtimes follow a pointer, and how often. What a domain can write is not among that: it is copied by the runtime's routines, or by
 //! `fetch.h` before a binding sees it. One more place is red here, until it has been looked at and counted.
-use crate::tree::{files_in, root, without_comments};
+use crate::tree::without_comments;
+use hygiene::{files, root};
 use std::fs;
 
 /// Part of the tree, how its files end, what in them follows a pointer or makes one of a number, and the files that do, with the number of places.
@@ -126,11 +127,8 @@ fn other_parts_follow_pointers_in_named_places() {
     for part in &PARTS {
         let folder = root().join(part.folder);
         let mut found: Vec<(String, usize)> = Vec::new();
-        for path in files_in(&folder, &["rs", "hpp", "py", "c", "h"]) {
+        for path in files(part.folder, part.ends) {
             let name = path.strip_prefix(&folder).expect("inside").display().to_string();
-            if !part.ends.iter().any(|end| name.ends_with(end)) {
-                continue;
-            }
             let places = part.places(&fs::read_to_string(&path).expect("readable source"));
             if places > 0 {
                 found.push((name, places));
@@ -177,7 +175,7 @@ fn libraries_ask_the_environment_in_named_places() {
     let crates = root().join("crates");
     let mut found = Vec::new();
     for library in LIBRARIES {
-        for path in files_in(&crates.join(format!("lockgate{library}/src")), &["rs"]) {
+        for path in files(format!("crates/lockgate{library}/src"), &[".rs"]) {
             let text = fs::read_to_string(&path).expect("readable source");
             let asks = |line: &str| {
                 let code = line.split("//").next().unwrap_or_default();
