@@ -46,8 +46,7 @@ impl<T: Plain> Ring<T> {
     pub fn granted(at: *mut u8, capacity: u32) -> Option<Ring<T>> {
         let elements = size_of::<T>().checked_mul(usize::try_from(capacity).ok()?)?;
         let is_good = is_shared(at.addr(), elements.checked_add(2 * LINE)?, Use::ReadWrite);
-        // SAFETY: of `new`, for as long as the memory is shared; then an access ends its call.
-        if is_good { unsafe { Ring::new(at, capacity) } } else { None }
+        if is_good { Ring::at(at, capacity) } else { None }
     }
 
     /// One end of a fresh ring. None if the capacity is not a power of two, or `at` no multiple of 64.
@@ -55,7 +54,11 @@ impl<T: Plain> Ring<T> {
     /// # Safety
     /// The ring lies at `at`, in memory of a grant for reading and writing, and has so many elements of this size.
     pub unsafe fn new(at: *mut u8, capacity: u32) -> Option<Ring<T>> {
-        // (Then elements are, too.)
+        Ring::at(at, capacity)
+    }
+
+    fn at(at: *mut u8, capacity: u32) -> Option<Ring<T>> {
+        // (Then elements are aligned, too.)
         let is_aligned = at.addr().is_multiple_of(LINE) && align_of::<T>() <= LINE;
         (is_aligned && capacity.is_power_of_two()).then_some(Ring {
             at,
@@ -77,7 +80,7 @@ impl<T: Plain> Ring<T> {
         if filled == self.capacity {
             return Ok(false);
         }
-        // SAFETY: an element of the ring, by `new`; volatile, because others look at any time, or write.
+        // SAFETY: an element of the ring, by `new` or `granted`; volatile, because others look at any time, or write.
         unsafe { self.element().write_volatile(*element) };
         self.index = self.index.wrapping_add(1);
         self.word(LINE).store(self.index, Ordering::Release);
@@ -171,13 +174,13 @@ impl<T: Plain> Ring<T> {
 
     /// Index of the consumer, at 0, or of the producer, in the next line.
     fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: in the ring, by `new`, and both sides use it as an atomic word.
+        // SAFETY: in the ring, by `new` or `granted`, and both sides use it as an atomic word.
         unsafe { &*self.at.add(offset).cast::<AtomicU32>() }
     }
 
     fn element(&self) -> *mut T {
         let number = (self.index & (self.capacity - 1)) as usize;
-        // SAFETY: in the ring, by `new`.
+        // SAFETY: in the ring, by `new` or `granted`.
         unsafe { self.at.add(2 * LINE + number * size_of::<T>()).cast::<T>() }
     }
 }

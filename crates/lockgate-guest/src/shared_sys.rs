@@ -84,7 +84,7 @@ impl<T: Plain> Shared<T> {
 
     /// A copy of an element. None behind the end.
     pub fn get(&self, index: usize) -> Option<T> {
-        // SAFETY: inside, by `new`; volatile, because others write.
+        // SAFETY: inside, by `new` or `granted`; volatile, because others write.
         (index < self.length).then(|| unsafe { self.at.add(index).read_volatile() })
     }
 

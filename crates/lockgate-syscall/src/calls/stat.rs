@@ -131,8 +131,8 @@ fn kernel_statfs((file_system, mounted): &(StatFs, StatVfs), read_only: bool) ->
     let flags =
         if read_only { libc::ST_RDONLY } else { 0 } | libc::ST_NOSUID | libc::ST_NODEV | libc::ST_NOEXEC;
     Record::new()
-        .i64(file_system.f_type as i64)
-        .i64(file_system.f_bsize as i64)
+        .i64(file_system.f_type)
+        .i64(file_system.f_bsize)
         .u64(mounted.f_blocks)
         .u64(mounted.f_bfree)
         .u64(mounted.f_bavail)
