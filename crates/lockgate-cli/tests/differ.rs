@@ -105,6 +105,21 @@ enum Parameter {
         reads: bool,
         writes: bool,
     },
+    /// A handle: the program's, one that the library sets, one that it replaces.
+    Box,
+    BoxOut,
+    BoxBoth,
+    /// A function of the program's, and its data.
+    Tell,
+    /// A structure with text in it, which goes in or comes out.
+    Named {
+        reads: bool,
+    },
+    /// A place in the array or text of this parameter; or none.
+    WithinOut {
+        object: usize,
+        nullable: bool,
+    },
 }
 
 enum Returned {
@@ -116,6 +131,24 @@ enum Returned {
     Array(Number, Option<u64>, bool),
     Record,
     Records(u64),
+    Box,
+    /// Structures with text in them.
+    Named(u64),
+    /// A place in the array or text of this parameter.
+    Within(usize),
+    /// Structures up to one with zero in its first field.
+    Until,
+}
+
+/// What a function of the program's is told.
+enum Told {
+    Number(Number),
+    /// (True: or none.)
+    Text(bool),
+    Array(Number, u64),
+    /// As many as the number behind it says.
+    Counted(Number),
+    Box,
 }
 
 struct Function {
@@ -134,11 +167,28 @@ fn number(random: &mut Rng) -> Number {
     NUMBERS[random.u64(..NUMBERS.len() as u64) as usize]
 }
 
+/// The library only reads it: what it gives back may lie there.
+fn has_places(parameter: &Parameter) -> bool {
+    matches!(parameter, Parameter::Text | Parameter::Array { reads: true, writes: false, .. })
+}
+
+fn told(random: &mut Rng) -> Told {
+    match random.u64(..5) {
+        0 => Told::Text(random.u64(..2) == 0),
+        1 => Told::Array(number(random), 1 + random.u64(..4)),
+        2 => Told::Counted(number(random)),
+        3 => Told::Box,
+        _ => Told::Number(number(random)),
+    }
+}
+
 fn function(random: &mut Rng) -> Function {
     let mut parameters = Vec::new();
     for _ in 0..random.u64(..5) {
         let count = 1 + random.u64(..9);
-        parameters.push(match random.u64(..10) {
+        let within = random.u64(..2) == 0;
+        let object = parameters.iter().position(|parameter| has_places(parameter) && within);
+        parameters.push(match random.u64(..17) {
             0 => Parameter::Number(number(random)),
             1 => Parameter::Text,
             2 => Parameter::Array { of: number(random), count, reads: true, writes: false },
@@ -151,10 +201,23 @@ fn function(random: &mut Rng) -> Function {
             },
             7 => Parameter::Scalar { of: scalar(random), reads: true },
             8 => Parameter::TextOut(random.u64(..3) == 0),
-            _ => Parameter::Record { reads: random.u64(..2) == 0, writes: true },
+            9 => Parameter::Record { reads: random.u64(..2) == 0, writes: true },
+            10 => Parameter::Box,
+            11 => Parameter::BoxOut,
+            12 => Parameter::BoxBoth,
+            13 => Parameter::Named { reads: true },
+            14 => Parameter::Named { reads: false },
+            15 => match object {
+                Some(object) => Parameter::WithinOut { object, nullable: random.u64(..2) == 0 },
+                None => Parameter::Text,
+            },
+            // (Which of two functions data belong to is another question.)
+            _ if parameters.iter().any(|other| matches!(other, Parameter::Tell)) => Parameter::Box,
+            _ => Parameter::Tell,
         });
     }
-    let result = match random.u64(..8) {
+    let object = parameters.iter().position(has_places);
+    let mut result = match random.u64(..12) {
         0 => Returned::Nothing,
         1 => Returned::Text(random.u64(..3) == 0),
         2 => Returned::Array(number(random), Some(random.u64(..9)), random.u64(..3) == 0),
@@ -162,8 +225,25 @@ fn function(random: &mut Rng) -> Function {
         4 => Returned::Record,
         5 => Returned::Records(1 + random.u64(..4)),
         6 => Returned::Number(ENUM),
+        7 => Returned::Box,
+        8 => Returned::Named(1 + random.u64(..4)),
+        9 => Returned::Until,
+        10 => object.map_or(Returned::Nothing, Returned::Within),
         _ => Returned::Number(number(random)),
     };
+    // A number that is none of an enumeration's fails the call in the other languages alone; C's program has the handle that it was to replace.
+    if parameters.iter().any(|parameter| matches!(parameter, Parameter::BoxBoth)) {
+        for parameter in &mut parameters {
+            if let Parameter::Scalar { of, .. } = parameter
+                && *of == ENUM
+            {
+                *of = NUMBERS[4];
+            }
+        }
+        if matches!(result, Returned::Number(of) if of == ENUM) {
+            result = Returned::Number(NUMBERS[4]);
+        }
+    }
     let mut values: Vec<Vec<String>> = parameters
         .iter()
         .map(|parameter| match parameter {
@@ -186,6 +266,12 @@ fn function(random: &mut Rng) -> Function {
 struct Header {
     seed: u64,
     record: Record,
+    /// Structures that end with a zero in the first field.
+    item: Record,
+    /// The numbers of a structure, behind which two texts stand.
+    named: Record,
+    /// What functions of the program's are told.
+    told: Vec<Told>,
     functions: Vec<Function>,
 }
 
@@ -198,8 +284,14 @@ impl Header {
             (of, if random.u64(..4) == 0 { 2 + random.u64(..3) } else { 1 })
         };
         let record = Record((0..fields).map(|_| field(random)).collect());
+        // (A number of any size, but for those that are 0 or 1.)
+        let key = NUMBERS[random.u64(..8) as usize];
+        let item =
+            Record(std::iter::once((key, 1)).chain((0..random.u64(..3)).map(|_| field(random))).collect());
+        let named = Record((0..1 + random.u64(..3)).map(|_| (number(random), 1)).collect());
+        let told = (0..1 + random.u64(..3)).map(|_| told(random)).collect();
         let functions = (0..FUNCTIONS).map(|_| function(random)).collect();
-        Header { seed, record, functions }
+        Header { seed, record, item, named, told, functions }
     }
 }
 
@@ -208,8 +300,8 @@ fn header(headers: &[Header]) -> String {
         "#pragma once\n#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stdint.h>\nLG_DOMAIN(\"df\", memory=32M, time=5000, restart);\n\
          enum df_choice { DF_NONE, DF_FIVE = 5, DF_LESS = -3 };\nvoid df_seed(uint64_t seed);\n",
     );
-    // What a call that fails returns.
-    let fails: BTreeSet<String> = headers
+    // What a call that fails returns. (One of those ends handles.)
+    let mut fails: BTreeSet<String> = headers
         .iter()
         .flat_map(|header| &header.functions)
         .filter_map(|function| match &function.result {
@@ -219,14 +311,30 @@ fn header(headers: &[Header]) -> String {
             _ => None,
         })
         .collect();
+    fails.insert("LG_ERRORS(int32_t, -1);\n".to_owned());
     text.extend(fails);
-    for Header { seed, record, functions } in headers {
-        text += "typedef struct {\n";
-        for (place, (of, count)) in record.0.iter().enumerate() {
-            let array = if *count > 1 { format!("[{count}]") } else { String::new() };
-            let _ = writeln!(text, "    {} f{place}{array};", of.c);
+    for Header { seed, record, item, named, told, functions } in headers {
+        for (name, Record(fields)) in [("record", record), ("item", item), ("named", named)] {
+            text += "typedef struct {\n";
+            for (place, (of, count)) in fields.iter().enumerate() {
+                let array = if *count > 1 { format!("[{count}]") } else { String::new() };
+                let _ = writeln!(text, "    {} f{place}{array};", of.c);
+            }
+            let _ = match name {
+                "named" => writeln!(
+                    text,
+                    "    const char *first, *second;\n}} df{seed}_named;\n\
+                     LG_FIELD(df{seed}_named, first, LG_STRING LG_NULLABLE);\nLG_FIELD(df{seed}_named, second, LG_STRING);"
+                ),
+                name => writeln!(text, "}} df{seed}_{name};"),
+            };
         }
-        let _ = writeln!(text, "}} df{seed}_record;");
+        let _ = writeln!(
+            text,
+            "typedef struct df{seed}_box df{seed}_box;\ndf{seed}_box *df{seed}_open(void);\n\
+             int32_t df{seed}_close(df{seed}_box *box LG_RELEASE);\ntypedef int32_t (*df{seed}_tell)({});",
+            told_in_c(*seed, told, true)
+        );
         if functions.iter().any(|function| matches!(function.result, Returned::Record)) {
             let _ = writeln!(text, "LG_ERRORS(df{seed}_record, {{0}});");
         }
@@ -237,10 +345,10 @@ fn header(headers: &[Header]) -> String {
     text
 }
 
-/// Each function, with its header's seed and its place there.
-fn all_of(headers: &[Header]) -> impl Iterator<Item = (u64, usize, &Function)> {
-    headers.iter().flat_map(|Header { seed, functions, .. }| {
-        functions.iter().enumerate().map(|(place, function)| (*seed, place, function))
+/// Each function, with its header and its place there.
+fn all_of(headers: &[Header]) -> impl Iterator<Item = (&Header, usize, &Function)> {
+    headers.iter().flat_map(|header| {
+        header.functions.iter().enumerate().map(move |(place, function)| (header, place, function))
     })
 }
 
@@ -279,6 +387,17 @@ fn declared(seed: u64, place: usize, function: &Function, annotated: bool) -> St
             Parameter::Record { reads, writes } => {
                 format!("df{seed}_record *p{n}{}", note(way(reads, writes).into()))
             }
+            Parameter::Box => format!("df{seed}_box *p{n}"),
+            Parameter::BoxOut => format!("df{seed}_box **p{n}{}", note("LG_OUT".into())),
+            Parameter::BoxBoth => format!("df{seed}_box **p{n}{}", note("LG_INOUT".into())),
+            Parameter::Tell => format!("df{seed}_tell p{n}, void *d{n}{}", note("LG_DATA".into())),
+            Parameter::Named { reads: true } => format!("const df{seed}_named *p{n}{}", note("LG_IN".into())),
+            Parameter::Named { reads: false } => format!("df{seed}_named *p{n}{}", note("LG_OUT".into())),
+            Parameter::WithinOut { object, nullable } => {
+                let more = if *nullable { " LG_NULLABLE" } else { "" };
+                let said = note(format!("LG_OUT LG_WITHIN(p{object}){more}"));
+                format!("const {} **p{n}{said}", element_of(&function.parameters[*object]))
+            }
         });
     }
     let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
@@ -297,6 +416,13 @@ fn declared(seed: u64, place: usize, function: &Function, annotated: bool) -> St
         }
         Returned::Record => (format!("df{seed}_record "), String::new()),
         Returned::Records(count) => (format!("const df{seed}_record *"), format!("LG_IN LG_SIZE({count})")),
+        Returned::Box => (format!("df{seed}_box *"), String::new()),
+        Returned::Named(count) => (format!("const df{seed}_named *"), format!("LG_IN LG_SIZE({count})")),
+        Returned::Within(object) => (
+            format!("const {} *", element_of(&function.parameters[*object])),
+            format!("LG_WITHIN(p{object})"),
+        ),
+        Returned::Until => (format!("const df{seed}_item *"), "LG_UNTIL(f0)".to_owned()),
     };
     format!(
         "{result}df{seed}_{place}({parameters}){}",
@@ -304,9 +430,68 @@ fn declared(seed: u64, place: usize, function: &Function, annotated: bool) -> St
     )
 }
 
+/// What a pointer leads to in which there are places.
+fn element_of(parameter: &Parameter) -> &'static str {
+    match parameter {
+        Parameter::Array { of, .. } => of.c,
+        _ => "char",
+    }
+}
+
+/// The parameters of a function of the program's.
+fn told_in_c(seed: u64, told: &[Told], annotated: bool) -> String {
+    let note = |text: &str| if annotated { format!(" {text}") } else { String::new() };
+    let mut text = "void *user".to_owned();
+    for (n, one) in told.iter().enumerate() {
+        let _ = match one {
+            Told::Number(of) => write!(text, ", {} a{n}", of.c),
+            Told::Text(false) => write!(text, ", const char *a{n}{}", note("LG_STRING")),
+            Told::Text(true) => write!(text, ", const char *a{n}{}", note("LG_STRING LG_NULLABLE")),
+            Told::Array(of, count) => {
+                write!(text, ", const {} *a{n}{}", of.c, note(&format!("LG_IN LG_SIZE({count})")))
+            }
+            Told::Counted(of) => {
+                write!(text, ", const {} *a{n}{}, uint32_t c{n}", of.c, note(&format!("LG_IN LG_SIZE(c{n})")))
+            }
+            Told::Box => write!(text, ", df{seed}_box *a{n}{}", note("LG_NULLABLE")),
+        };
+    }
+    text
+}
+
+/// The library's side of that: statements, and arguments.
+fn tells(told: &[Told]) -> (String, String) {
+    let (mut before, mut arguments) = (String::new(), String::new());
+    for (n, one) in told.iter().enumerate() {
+        let _ = match one {
+            Told::Number(of) => {
+                let _ = writeln!(
+                    before,
+                    "        union {{ unsigned char bytes[16]; {} value; }} a{n};\n        scribble(&a{n}, sizeof a{n}.value);",
+                    of.c
+                );
+                write!(arguments, ", a{n}.value")
+            }
+            Told::Text(_) => write!(arguments, ", (void *)a_place(1)"),
+            Told::Array(of, _) => write!(arguments, ", (void *)a_place(sizeof({}))", of.c),
+            Told::Counted(of) => write!(arguments, ", (void *)a_place(sizeof({})), a_count(8)", of.c),
+            Told::Box => write!(arguments, ", (void *)a_place(64)"),
+        };
+    }
+    (before, arguments)
+}
+
 fn library(headers: &[Header]) -> String {
     let mut text = format!("#include \"df.h\"\n{LIBRARY}\n");
-    for (seed, place, function) in all_of(headers) {
+    for Header { seed, .. } in headers {
+        let _ = writeln!(
+            text,
+            "df{seed}_box *df{seed}_open(void) {{ return (void *)a_place(64); }}\n\
+             int32_t df{seed}_close(df{seed}_box *box) {{ see(box, 8); return an_end(box); }}"
+        );
+    }
+    for (header, place, function) in all_of(headers) {
+        let seed = header.seed;
         let _ = writeln!(text, "{}\n{{", declared(seed, place, function, false));
         for (n, parameter) in function.parameters.iter().enumerate() {
             let _ = match parameter {
@@ -329,6 +514,31 @@ fn library(headers: &[Header]) -> String {
                 Parameter::Array { count, .. } => writeln!(text, "    see(p{n}, {count} * sizeof *p{n});"),
                 Parameter::Text => writeln!(text, "    see(p{n}, p{n} ? strlen(p{n}) : 0);"),
                 Parameter::Number(_) => writeln!(text, "    see(&p{n}, sizeof p{n});"),
+                Parameter::Box => writeln!(text, "    see(p{n}, 8);"),
+                Parameter::BoxOut | Parameter::BoxBoth => {
+                    writeln!(text, "    if (p{n} && any(4)) *p{n} = (void *)a_place(64);")
+                }
+                Parameter::Tell => {
+                    let (before, arguments) = tells(&header.told);
+                    writeln!(
+                        text,
+                        "    for (uint64_t rounds = any(3); p{n} && rounds; rounds--) {{\n{before}\
+                         \x20       state += (uint32_t)p{n}(any(16) ? d{n} : (void *)any(64){arguments});\n    }}"
+                    )
+                }
+                Parameter::Named { reads: true } => writeln!(
+                    text,
+                    "    see(p{n}, sizeof *p{n});\n    see(p{n}->first, p{n}->first ? strlen(p{n}->first) : 0);\n\
+                     \x20   see(p{n}->second, p{n}->second ? strlen(p{n}->second) : 0);"
+                ),
+                Parameter::Named { reads: false } => writeln!(text, "    NAME(p{n});"),
+                Parameter::WithinOut { object, .. } => {
+                    let (all, each) = extent(&function.parameters[*object], *object);
+                    writeln!(
+                        text,
+                        "    if (p{n} && any(8)) *p{n} = (void *)a_place_in(p{object}, {all}, {each});"
+                    )
+                }
             };
         }
         let _ = match &function.result {
@@ -349,10 +559,33 @@ fn library(headers: &[Header]) -> String {
                 "    df{seed}_record answer;\n    scribble(&answer, sizeof answer);\n    return answer;"
             ),
             Returned::Records(_) => writeln!(text, "    return (const df{seed}_record *)a_place(8);"),
+            Returned::Box => writeln!(text, "    return (void *)a_place(64);"),
+            Returned::Named(count) => writeln!(
+                text,
+                "    static df{seed}_named answer[{count}];\n    for (int i = 0; i < {count}; i++)\n        NAME(&answer[i]);\n\
+                 \x20   return any(12) ? answer : (void *)a_place(8);"
+            ),
+            Returned::Within(object) => {
+                let (all, each) = extent(&function.parameters[*object], *object);
+                writeln!(text, "    return (void *)a_place_in(p{object}, {all}, {each});")
+            }
+            Returned::Until => writeln!(
+                text,
+                "    df{seed}_item *answer = (void *)(memory + 64 * any(64));\n    scribble(answer, 9 * sizeof *answer);\n    if (any(8))\n        answer[any(9)].f0 = 0;\n\
+                 \x20   return any(12) ? answer : (void *)a_place(8);"
+            ),
         };
         text += "}\n";
     }
     text
+}
+
+/// Bytes of what parameter `n` leads to, and of each of its elements.
+fn extent(parameter: &Parameter, n: usize) -> (String, String) {
+    match parameter {
+        Parameter::Array { count, .. } => (format!("{count} * sizeof *p{n}"), format!("sizeof *p{n}")),
+        _ => (format!("strlen(p{n}) + 1"), "1".to_owned()),
+    }
 }
 
 /// The argument's value in call `n`, of those in `values`.
@@ -400,30 +633,57 @@ fn host_c(headers: &[Header]) -> String {
     )
 }
 
-fn part_c(Header { seed, record, functions }: &Header) -> String {
+fn part_c(Header { seed, record, item, named, told, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float({value});"),
         of if of == BOOL => format!("show_bool(&{value});"),
         of if of.c == "uint64_t" => format!("show_unsigned({value});"),
         _ => format!("show_signed({value});"),
     };
-    let mut text =
-        format!("static void show_record_{seed}(const df{seed}_record *r)\n{{\n    show(\"{{\");\n");
-    for (place, (of, count)) in record.0.iter().enumerate() {
-        if *count > 1 {
-            let _ = writeln!(
-                text,
-                "    for (int i = 0; i < {count}; i++) {{ {} }}",
-                show(*of, &format!("r->f{place}[i]"))
-            );
-        } else {
-            let _ = writeln!(text, "    {}", show(*of, &format!("r->f{place}")));
+    let mut text = String::new();
+    for (name, Record(fields)) in [("record", record), ("item", item), ("named", named)] {
+        let _ =
+            writeln!(text, "static void show_{name}_{seed}(const df{seed}_{name} *r)\n{{\n    show(\"{{\");");
+        for (place, (of, count)) in fields.iter().enumerate() {
+            let _ = match count {
+                1 => writeln!(text, "    {}", show(*of, &format!("r->f{place}"))),
+                _ => writeln!(
+                    text,
+                    "    for (int i = 0; i < {count}; i++) {{ {} }}",
+                    show(*of, &format!("r->f{place}[i]"))
+                ),
+            };
         }
+        if name == "named" {
+            text += "    show_text(r->first);\n    show_text(r->second);\n";
+        }
+        text += "    show(\"}\");\n}\n";
     }
-    text += "    show(\"}\");\n}\n";
+    let _ = writeln!(
+        text,
+        "static df{seed}_box *open_{seed}(void)\n{{\n    df{seed}_box *box = df{seed}_open();\n    if (!failed()) show_box(box);\n    return box;\n}}\n\
+         static void close_{seed}(df{seed}_box *box)\n{{\n    if (!box) return;\n    int32_t result = df{seed}_close(box);\n    if (!failed()) show_signed(result);\n}}\n\
+         static int32_t told_{seed}({})\n{{\n    mine(user);\n    show(\"(\");",
+        told_in_c(*seed, told, false)
+    );
+    for (n, one) in told.iter().enumerate() {
+        let all = |of: Number, count: &str| {
+            format!("for (uint32_t i = 0; i < {count}; i++) {{ {} }}", show(of, &format!("a{n}[i]")))
+        };
+        let _ = match one {
+            Told::Number(of) => writeln!(text, "    {}", show(*of, &format!("a{n}"))),
+            Told::Text(_) => writeln!(text, "    show_text(a{n});"),
+            Told::Array(of, count) => writeln!(text, "    {}", all(*of, &count.to_string())),
+            Told::Counted(of) => writeln!(text, "    {}\n    show_signed(c{n});", all(*of, &format!("c{n}"))),
+            Told::Box => writeln!(text, "    show_box(a{n});"),
+        };
+    }
+    text += "    show(\")\");\n    return answer();\n}\n";
     for (place, function) in functions.iter().enumerate() {
-        let _ = writeln!(text, "static void call_{seed}_{place}(int n)\n{{\n    (void)n;");
+        let _ = writeln!(text, "static void call_{seed}_{place}(int n)\n{{\n    turn = n;");
         let (mut arguments, mut given, mut buffers) = (Vec::new(), String::new(), String::new());
+        // Handles are ended in the end, in one order.
+        let mut ends = String::new();
         for (n, parameter) in function.parameters.iter().enumerate() {
             let values = &function.values[n];
             match parameter {
@@ -492,6 +752,44 @@ fn part_c(Header { seed, record, functions }: &Header) -> String {
                     let shown = format!("    show_record_{seed}(r{n});\n");
                     if *reads { buffers += &shown } else { given += &shown }
                 }
+                Parameter::Box => {
+                    let _ = writeln!(text, "    df{seed}_box *h{n} = open_{seed}();");
+                    arguments.push(format!("h{n}"));
+                    let _ = writeln!(ends, "    close_{seed}(h{n});");
+                }
+                Parameter::BoxOut => {
+                    let _ = writeln!(text, "    df{seed}_box *h{n} = 0;");
+                    arguments.push(format!("&h{n}"));
+                    let _ = writeln!(given, "    show_box(h{n});");
+                    let _ = writeln!(ends, "    close_{seed}(h{n});");
+                }
+                Parameter::BoxBoth => {
+                    let _ = writeln!(text, "    df{seed}_box *h{n} = open_{seed}();");
+                    arguments.push(format!("&h{n}"));
+                    let _ = writeln!(given, "    show_box(h{n});");
+                    // (One that a call was to replace which failed nobody has in the other languages.)
+                    let _ = writeln!(ends, "    if (!was_refused) close_{seed}(h{n});");
+                }
+                Parameter::Tell => arguments.push(format!("told_{seed}, my_own(n)")),
+                Parameter::Named { reads } => {
+                    let _ = writeln!(
+                        text,
+                        "    df{seed}_named *r{n} = room(sizeof(df{seed}_named));\n    memset(r{n}, 0, sizeof *r{n});"
+                    );
+                    if *reads {
+                        let _ =
+                            writeln!(text, "    r{n}->first = a_text(n);\n    r{n}->second = a_text(n + 1);");
+                    } else {
+                        let _ = writeln!(given, "    show_named_{seed}(r{n});");
+                    }
+                    arguments.push(format!("r{n}"));
+                }
+                Parameter::WithinOut { object, .. } => {
+                    let of = &function.parameters[*object];
+                    let _ = writeln!(text, "    const {} *w{n} = 0;", element_of(of));
+                    arguments.push(format!("&w{n}"));
+                    let _ = writeln!(given, "    show_place(w{n}, {});", place_in(of, *object));
+                }
             }
         }
         let call = format!("df{seed}_{place}({})", arguments.join(", "));
@@ -535,13 +833,45 @@ fn part_c(Header { seed, record, functions }: &Header) -> String {
                 );
                 writeln!(text, "    const df{seed}_record *lg_got = {call};")
             }
+            Returned::Box => {
+                result += "    show_box(lg_got);\n";
+                let _ = writeln!(ends, "    close_{seed}(lg_got);");
+                writeln!(text, "    df{seed}_box *lg_got = {call};")
+            }
+            Returned::Named(count) => {
+                let _ = writeln!(
+                    result,
+                    "    for (int i = 0; lg_got && i < {count}; i++) show_named_{seed}(&lg_got[i]);"
+                );
+                writeln!(text, "    const df{seed}_named *lg_got = {call};")
+            }
+            Returned::Within(object) => {
+                let of = &function.parameters[*object];
+                let _ = writeln!(result, "    show_place(lg_got, {});", place_in(of, *object));
+                writeln!(text, "    const void *lg_got = {call};")
+            }
+            Returned::Until => {
+                let _ = writeln!(
+                    result,
+                    "    for (int i = 0; lg_got; i++) {{ show_item_{seed}(&lg_got[i]); if (!lg_got[i].f0) break; }}"
+                );
+                writeln!(text, "    const df{seed}_item *lg_got = {call};")
+            }
         };
         let _ = writeln!(
             text,
-            "    int was_refused = failed();\n    (void)was_refused;\n    if (!was_refused) {{\n{result}{given}    }}\n{buffers}    give_back();\n}}"
+            "    int was_refused = failed();\n    (void)was_refused;\n    if (!was_refused) {{\n{result}{given}    }}\n{buffers}{ends}    give_back();\n}}"
         );
     }
     text
+}
+
+/// Where that begins in which there are places.
+fn place_in(parameter: &Parameter, n: usize) -> String {
+    match parameter {
+        Parameter::Array { .. } => format!("b{n}"),
+        _ => "a_text(n)".to_owned(),
+    }
 }
 
 fn host_cpp(headers: &[Header]) -> String {
@@ -557,7 +887,7 @@ fn host_cpp(headers: &[Header]) -> String {
     )
 }
 
-fn part_cpp(Header { seed, record, functions }: &Header) -> String {
+fn part_cpp(Header { seed, record, item, named, told, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of.is_float() {
         true => format!("show_float({value});"),
         false => format!("show_number({value});"),
@@ -568,19 +898,47 @@ fn part_cpp(Header { seed, record, functions }: &Header) -> String {
             show(of, "value")
         )
     };
-    let mut text = format!("static void show_record(const df{seed}_record &r)\n{{\n    show(\"{{\");\n");
-    for (place, (of, count)) in record.0.iter().enumerate() {
-        let _ = match count {
-            1 => writeln!(text, "    {}", show(*of, &format!("r.f{place}"))),
-            _ => writeln!(text, "    for (const auto &value : r.f{place}) {{ {} }}", show(*of, "value")),
+    let mut text = String::new();
+    for (name, Record(fields)) in [("record", record), ("item", item), ("named", named)] {
+        let space = if name == "named" { "df::" } else { "" };
+        let _ =
+            writeln!(text, "static void show_record(const {space}df{seed}_{name} &r)\n{{\n    show(\"{{\");");
+        for (place, (of, count)) in fields.iter().enumerate() {
+            let _ = match count {
+                1 => writeln!(text, "    {}", show(*of, &format!("r.f{place}"))),
+                _ => writeln!(text, "    for (const auto &value : r.f{place}) {{ {} }}", show(*of, "value")),
+            };
+        }
+        if name == "named" {
+            text += "    show_text(r.first);\n    show_text(r.second);\n";
+        }
+        text += "    show(\"}\");\n}\n";
+    }
+    let closing = told.iter().enumerate().map(|(n, one)| match one {
+        Told::Counted(_) => format!("const auto &a{n}, auto c{n}"),
+        _ => format!("const auto &a{n}"),
+    });
+    let closing = closing.collect::<Vec<_>>().join(", ");
+    let mut shown = String::new();
+    for (n, one) in told.iter().enumerate() {
+        let all = |of: Number| format!("for (const auto &value : a{n}) {{ {} }}", show(of, "value"));
+        let _ = match one {
+            Told::Number(of) => writeln!(shown, "            {}", show(*of, &format!("a{n}"))),
+            Told::Text(_) => writeln!(shown, "            show_text(a{n});"),
+            Told::Array(of, _) => writeln!(shown, "            {}", all(*of)),
+            Told::Counted(of) => writeln!(shown, "            {}\n            show_number(c{n});", all(*of)),
+            Told::Box => writeln!(shown, "            show_box(a{n});"),
         };
     }
-    text += "    show(\"}\");\n}\n";
     for (place, function) in functions.iter().enumerate() {
         let _ = writeln!(text, "static void call_{seed}_{place}([[maybe_unused]] int n)\n{{");
         // What comes back, in order: its name, and what shows it.
         let mut back: Vec<(String, String)> = Vec::new();
         let (mut arguments, mut buffers) = (Vec::new(), String::new());
+        // (Handles are ended in the end, in one order.)
+        let mut ends = String::new();
+        let opened = |n: usize| format!("    auto h{n} = open(df::df{seed}_open);\n");
+        let close = |name: &str| format!("    close({name}, df::df{seed}_close);\n");
         for (n, parameter) in function.parameters.iter().enumerate() {
             let values = &function.values[n];
             match parameter {
@@ -614,7 +972,38 @@ fn part_cpp(Header { seed, record, functions }: &Header) -> String {
                     arguments.push(format!("r{n}"));
                     let _ = writeln!(buffers, "    show_record(r{n});");
                 }
-                Parameter::Record { .. } => back.push((format!("p{n}"), format!("show_record(p{n});"))),
+                Parameter::Record { .. } | Parameter::Named { reads: false } => {
+                    back.push((format!("p{n}"), format!("show_record(p{n});")));
+                }
+                Parameter::Box => {
+                    text += &opened(n);
+                    arguments.push(format!("h{n}"));
+                    ends += &close(&format!("h{n}"));
+                }
+                Parameter::BoxOut | Parameter::BoxBoth => {
+                    if matches!(parameter, Parameter::BoxBoth) {
+                        text += &opened(n);
+                        arguments.push(format!("std::move(h{n})"));
+                    }
+                    let _ = writeln!(text, "    std::optional<df::df{seed}_box> k{n};");
+                    back.push((format!("p{n}"), format!("show_box(p{n}); k{n} = std::move(p{n});")));
+                    ends += &close(&format!("k{n}"));
+                }
+                Parameter::Tell => {
+                    let _ = writeln!(
+                        text,
+                        "    df::df{seed}_tell t{n}([n, times = 0]({closing}) mutable {{\n            show(\"(\");\n{shown}            show(\")\");\n            return n * 3 + times++;\n    }});"
+                    );
+                    arguments.push(format!("t{n}"));
+                }
+                Parameter::Named { reads: true } => {
+                    let _ = writeln!(
+                        text,
+                        "    df::df{seed}_named r{n}{{}};\n    r{n}.first = a_text(n);\n    r{n}.second = a_text(n + 1);"
+                    );
+                    arguments.push(format!("r{n}"));
+                }
+                Parameter::WithinOut { .. } => back.push((format!("p{n}"), format!("show_place(p{n});"))),
             }
         }
         let result = match &function.result {
@@ -625,7 +1014,15 @@ fn part_cpp(Header { seed, record, functions }: &Header) -> String {
                 Some(format!("if (!result) show(\"null\"); else {{ {} }}", all(*of, "*result")))
             }
             Returned::Record => Some("show_record(result);".to_owned()),
-            Returned::Records(_) => Some("show_records(result);".to_owned()),
+            Returned::Records(_) | Returned::Named(_) | Returned::Until => {
+                Some("show_records(result, [](const auto &r) { show_record(r); });".to_owned())
+            }
+            Returned::Box => {
+                let _ = writeln!(text, "    std::optional<df::df{seed}_box> kept;");
+                ends += &close("kept");
+                Some("show_box(result); kept = std::move(result);".to_owned())
+            }
+            Returned::Within(_) => Some("show_place(result);".to_owned()),
         };
         back.splice(0..0, result.map(|shown| ("result".to_owned(), shown)));
         let names: Vec<&str> = back.iter().map(|(name, _)| name.as_str()).collect();
@@ -637,7 +1034,7 @@ fn part_cpp(Header { seed, record, functions }: &Header) -> String {
         let shown: String = back.iter().map(|(_, shown)| format!("        {shown}\n")).collect();
         let _ = writeln!(
             text,
-            "    try {{\n        {taken}df::df{seed}_{place}({});\n{shown}    }} catch (const df::error &error) {{\n        show_error(error);\n    }}\n{buffers}}}",
+            "    try {{\n        {taken}df::df{seed}_{place}({});\n{shown}    }} catch (const df::error &error) {{\n        show_error(error);\n    }}\n{buffers}{ends}}}",
             arguments.join(", ")
         );
     }
@@ -648,28 +1045,56 @@ fn host_rust(headers: &[Header]) -> String {
     host(HOST_RUST, headers, part_rust, ["fn main() {\nRUNS}\n", "    run(SEED, &[CALLS]);\n"])
 }
 
-fn part_rust(Header { seed, record, functions }: &Header) -> String {
+fn part_rust(Header { seed, record, item, named, told, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float(f64::from({value}));"),
         of if of == ENUM => format!("show_number({value} as i64);"),
         of if of == BOOL => format!("show_number(i32::from({value}));"),
         _ => format!("show_number({value});"),
     };
-    let mut text = format!("fn show_record_{seed}(r: &Df{seed}Record) {{\n    show(\"{{\");\n");
-    for (place, (of, count)) in record.0.iter().enumerate() {
-        let of = if *of == ENUM { NUMBERS[4] } else { *of };
-        if *count > 1 {
-            let _ = writeln!(text, "    for value in r.f{place} {{ {} }}", show(of, "value"));
-        } else {
-            let _ = writeln!(text, "    {}", show(of, &format!("r.f{place}")));
+    let mut text = String::new();
+    for (name, kind, Record(fields)) in
+        [("record", "Record", record), ("item", "Item", item), ("named", "Named", named)]
+    {
+        let _ = writeln!(text, "fn show_{name}_{seed}(r: &Df{seed}{kind}) {{\n    show(\"{{\");");
+        for (place, (of, count)) in fields.iter().enumerate() {
+            let of = if *of == ENUM { NUMBERS[4] } else { *of };
+            let _ = match count {
+                1 => writeln!(text, "    {}", show(of, &format!("r.f{place}"))),
+                _ => writeln!(text, "    for value in r.f{place} {{ {} }}", show(of, "value")),
+            };
         }
+        if name == "named" {
+            text += "    show_string(r.first.as_deref());\n    show_string(r.second.as_deref());\n";
+        }
+        text += "    show(\"}\");\n}\n";
     }
-    text += "    show(\"}\");\n}\n";
+    let closing = told.iter().enumerate().map(|(n, one)| match one {
+        Told::Counted(_) => format!("a{n}, c{n}"),
+        _ => format!("a{n}"),
+    });
+    let closing = closing.collect::<Vec<_>>().join(", ");
+    let mut shown = String::new();
+    for (n, one) in told.iter().enumerate() {
+        let all = |of: Number| format!("for value in a{n}.iter().copied() {{ {} }}", show(of, "value"));
+        let _ = match one {
+            Told::Number(of) => writeln!(shown, "        {}", show(*of, &format!("a{n}"))),
+            Told::Text(false) => writeln!(shown, "        show_string(Some(a{n}));"),
+            Told::Text(true) => writeln!(shown, "        show_string(a{n});"),
+            Told::Array(of, _) => writeln!(shown, "        {}", all(*of)),
+            Told::Counted(of) => writeln!(shown, "        {}\n        show_number(c{n});", all(*of)),
+            Told::Box => writeln!(shown, "        show_box(a{n}.is_some());"),
+        };
+    }
     let rust = |text: &str| text.replace("LL", "");
     for (place, function) in functions.iter().enumerate() {
         let _ = writeln!(text, "fn call_{seed}_{place}(n: i32) {{\n    let _ = n;");
         let (mut arguments, mut names, mut given, mut buffers) =
             (Vec::new(), Vec::new(), String::new(), String::new());
+        // (Handles are ended in the end, in one order.)
+        let mut ends = String::new();
+        let opened = |n: usize| format!("    let h{n} = open(df{seed}_open());\n");
+        let close = |name: &str| format!("    close({name}.map(df{seed}_close));\n");
         for (n, parameter) in function.parameters.iter().enumerate() {
             let values = &function.values[n];
             let pick = |of: Number, n: &str| {
@@ -740,6 +1165,43 @@ fn part_rust(Header { seed, record, functions }: &Header) -> String {
                     names.push(format!("r{n}"));
                     let _ = writeln!(given, "        show_record_{seed}(&r{n});");
                 }
+                Parameter::Box => {
+                    text += &opened(n);
+                    arguments.push(format!("h{n}.as_ref()"));
+                    ends += &close(&format!("h{n}"));
+                }
+                Parameter::BoxOut | Parameter::BoxBoth => {
+                    if matches!(parameter, Parameter::BoxBoth) {
+                        text += &opened(n);
+                        arguments.push(format!("h{n}"));
+                    }
+                    let _ = writeln!(text, "    let mut k{n} = None;");
+                    names.push(format!("p{n}"));
+                    let _ = writeln!(given, "        show_box(p{n}.is_some());\n        k{n} = p{n};");
+                    ends += &close(&format!("k{n}"));
+                }
+                Parameter::Tell => {
+                    let _ = writeln!(
+                        text,
+                        "    let times = std::sync::atomic::AtomicI32::new(0);\n    let t{n} = Df{seed}Tell::new(move |{closing}| {{\n        show(\"(\");\n{shown}        show(\")\");\n        n * 3 + times.fetch_add(1, std::sync::atomic::Ordering::Relaxed)\n    }}).unwrap();"
+                    );
+                    arguments.push(format!("&t{n}"));
+                }
+                Parameter::Named { reads: true } => {
+                    let _ = writeln!(
+                        text,
+                        "    let r{n} = Df{seed}Named {{ first: Some(a_text(n)), second: Some(a_text(n + 1)), ..Default::default() }};"
+                    );
+                    arguments.push(format!("&r{n}"));
+                }
+                Parameter::Named { reads: false } => {
+                    names.push(format!("r{n}"));
+                    let _ = writeln!(given, "        show_named_{seed}(&r{n});");
+                }
+                Parameter::WithinOut { .. } => {
+                    names.push(format!("w{n}"));
+                    let _ = writeln!(given, "        show_place(w{n});");
+                }
             }
         }
         let mut result = String::new();
@@ -755,6 +1217,14 @@ fn part_rust(Header { seed, record, functions }: &Header) -> String {
             Returned::Record => writeln!(result, "        show_record_{seed}(&got);"),
             Returned::Records(1) => writeln!(result, "        got.iter().for_each(show_record_{seed});"),
             Returned::Records(_) => writeln!(result, "        got.iter().for_each(show_record_{seed});"),
+            Returned::Box => {
+                text += "    let mut kept = None;\n";
+                ends += &close("kept");
+                writeln!(result, "        show_box(got.is_some());\n        kept = got;")
+            }
+            Returned::Named(_) => writeln!(result, "        got.iter().for_each(show_named_{seed});"),
+            Returned::Within(_) => writeln!(result, "        show_place(got);"),
+            Returned::Until => writeln!(result, "        got.iter().for_each(show_item_{seed});"),
         };
         if !matches!(function.result, Returned::Nothing) {
             names.insert(0, "got".to_owned());
@@ -762,7 +1232,7 @@ fn part_rust(Header { seed, record, functions }: &Header) -> String {
         let pattern = if names.len() == 1 { names[0].clone() } else { format!("({})", names.join(", ")) };
         let _ = writeln!(
             text,
-            "    match df{seed}_{place}({}) {{\n        Err(error) => show_error(&error),\n        Ok({pattern}) => {{\n{result}{given}        }}\n    }}\n{buffers}}}",
+            "    match df{seed}_{place}({}) {{\n        Err(error) => show_error(&error),\n        Ok({pattern}) => {{\n{result}{given}        }}\n    }}\n{buffers}{ends}}}",
             rust(&arguments.join(", "))
         );
     }
@@ -773,24 +1243,50 @@ fn host_python(headers: &[Header]) -> String {
     host(HOST_PYTHON, headers, part_python, ["RUNS", "run(SEED, [CALLS])\n"])
 }
 
-fn part_python(Header { seed, record, functions }: &Header) -> String {
+fn part_python(Header { seed, record, item, named, told, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float({value})"),
         _ => format!("show(int({value}))"),
     };
-    let mut text = format!("\n\ndef show_record_{seed}(r):\n    show(\"{{\")\n");
-    for (place, (of, count)) in record.0.iter().enumerate() {
-        if *count > 1 {
-            let _ = writeln!(text, "    for value in r.f{place}:\n        {}", show(*of, "value"));
-        } else {
-            let _ = writeln!(text, "    {}", show(*of, &format!("r.f{place}")));
+    let mut text = String::new();
+    for (name, Record(fields)) in [("record", record), ("item", item), ("named", named)] {
+        let _ = writeln!(text, "\n\ndef show_{name}_{seed}(r):\n    show(\"{{\")");
+        for (place, (of, count)) in fields.iter().enumerate() {
+            let _ = match count {
+                1 => writeln!(text, "    {}", show(*of, &format!("r.f{place}"))),
+                _ => writeln!(text, "    for value in r.f{place}:\n        {}", show(*of, "value")),
+            };
         }
+        if name == "named" {
+            text += "    show_text(r.first)\n    show_text(r.second)\n";
+        }
+        text += "    show(\"}\")\n";
     }
-    text += "    show(\"}\")\n\n\n";
+    let closing = told.iter().enumerate().map(|(n, one)| match one {
+        Told::Counted(_) => format!("a{n}, c{n}"),
+        _ => format!("a{n}"),
+    });
+    let closing = closing.collect::<Vec<_>>().join(", ");
+    let mut shown = String::new();
+    for (n, one) in told.iter().enumerate() {
+        let all = |of: Number| format!("for value in a{n}:\n            {}", show(of, "value"));
+        let _ = match one {
+            Told::Number(of) => writeln!(shown, "        {}", show(*of, &format!("a{n}"))),
+            Told::Text(_) => writeln!(shown, "        show_text(a{n})"),
+            Told::Array(of, _) => writeln!(shown, "        {}", all(*of)),
+            Told::Counted(of) => writeln!(shown, "        {}\n        show(c{n})", all(*of)),
+            Told::Box => writeln!(shown, "        show_box(a{n})"),
+        };
+    }
+    text += "\n\n";
     for (place, function) in functions.iter().enumerate() {
         let _ = writeln!(text, "def call_{seed}_{place}(n):");
         let (mut arguments, mut names, mut given, mut buffers) =
             (Vec::new(), Vec::new(), String::new(), String::new());
+        // (Handles are ended in the end, in one order.)
+        let mut ends = String::new();
+        let opened = |n: usize| format!("    h{n} = opened(df.df{seed}_open)\n");
+        let close = |name: &str| format!("    close({name}, df.df{seed}_close)\n");
         for (n, parameter) in function.parameters.iter().enumerate() {
             let values = &function.values[n];
             let pick = |n: &str| format!("[{}][({n}) % {}]", values.join(", "), values.len());
@@ -844,6 +1340,41 @@ fn part_python(Header { seed, record, functions }: &Header) -> String {
                     names.push(format!("r{n}"));
                     let _ = writeln!(given, "        show_record_{seed}(r{n})");
                 }
+                Parameter::Box => {
+                    text += &opened(n);
+                    arguments.push(format!("h{n}"));
+                    ends += &close(&format!("h{n}"));
+                }
+                Parameter::BoxOut | Parameter::BoxBoth => {
+                    if matches!(parameter, Parameter::BoxBoth) {
+                        text += &opened(n);
+                        arguments.push(format!("h{n}"));
+                    }
+                    let _ = writeln!(text, "    k{n} = None");
+                    names.push(format!("k{n}"));
+                    let _ = writeln!(given, "        show_box(k{n})");
+                    ends += &close(&format!("k{n}"));
+                }
+                Parameter::Tell => {
+                    let _ = writeln!(
+                        text,
+                        "    times = []\n\n    def t{n}({closing}):\n        show(\"(\")\n{shown}        show(\")\")\n        times.append(0)\n        return n * 3 + len(times) - 1\n"
+                    );
+                    arguments.push(format!("t{n}"));
+                }
+                Parameter::Named { reads: true } => {
+                    let _ =
+                        writeln!(text, "    r{n} = df.df{seed}_named(first=a_text(n), second=a_text(n + 1))");
+                    arguments.push(format!("r{n}"));
+                }
+                Parameter::Named { reads: false } => {
+                    names.push(format!("r{n}"));
+                    let _ = writeln!(given, "        show_named_{seed}(r{n})");
+                }
+                Parameter::WithinOut { .. } => {
+                    names.push(format!("w{n}"));
+                    let _ = writeln!(given, "        show_place(w{n})");
+                }
             }
         }
         let mut result = String::new();
@@ -860,6 +1391,18 @@ fn part_python(Header { seed, record, functions }: &Header) -> String {
             Returned::Records(_) => {
                 writeln!(result, "        for value in got or []:\n            show_record_{seed}(value)")
             }
+            Returned::Box => {
+                text += "    got = None\n";
+                ends += &close("got");
+                writeln!(result, "        show_box(got)")
+            }
+            Returned::Named(_) => {
+                writeln!(result, "        for value in all_of(got):\n            show_named_{seed}(value)")
+            }
+            Returned::Within(_) => writeln!(result, "        show_place(got)"),
+            Returned::Until => {
+                writeln!(result, "        for value in got:\n            show_item_{seed}(value)")
+            }
         };
         if !matches!(function.result, Returned::Nothing) {
             names.insert(0, "got".to_owned());
@@ -867,7 +1410,7 @@ fn part_python(Header { seed, record, functions }: &Header) -> String {
         let pattern = if names.is_empty() { "_".to_owned() } else { names.join(", ") };
         let _ = writeln!(
             text,
-            "    try:\n        {pattern} = df.df{seed}_{place}({})\n{result}{given}    except df.Error as error:\n        show_error(error)\n{buffers}\n",
+            "    try:\n        {pattern} = df.df{seed}_{place}({})\n{result}{given}    except df.Error as error:\n        show_error(error)\n{buffers}{ends}\n",
             arguments.join(", ")
         );
     }

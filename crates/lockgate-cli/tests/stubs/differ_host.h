@@ -73,6 +73,35 @@ static int failed(void)
     return kind != 0;
 }
 
+static void show_box(const void *box) { show(box ? "box" : "null"); }
+
+static void show_place(const void *place, const void *start)
+{
+    if (place)
+        show_signed((const char *)place - (const char *)start);
+    else
+        show("null");
+}
+
+/* What the program gives with a function, and gets back with each call. */
+static int own[4], turn, times;
+
+static void *my_own(int n)
+{
+    times = 0;
+    return &own[n % 4];
+}
+
+static void mine(const void *data)
+{
+    if (data != &own[turn % 4]) {
+        fprintf(stderr, "data that is another's: %p\n", data);
+        abort();
+    }
+}
+
+static int answer(void) { return turn * 3 + times++; }
+
 static void run(int answers, uint64_t seed, void (*const *calls)(int))
 {
     for (int n = 0; n < answers; n++)

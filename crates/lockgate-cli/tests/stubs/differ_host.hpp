@@ -24,14 +24,20 @@ static void show_float(double value)
         std::printf(" %016" PRIx64, bits);
 }
 
-static void show_text(const std::optional<df::text> &text)
+static void show_text(const std::string &text)
 {
-    if (!text)
-        return show("null");
     std::printf(" \"");
-    for (unsigned char byte : *text)
+    for (unsigned char byte : text)
         std::printf("%02x", byte);
     std::printf("\"");
+}
+
+template <class T> static void show_text(const std::optional<T> &text)
+{
+    if (text)
+        show_text(*text);
+    else
+        show("null");
 }
 
 static void show_error(const df::error &error)
@@ -61,14 +67,47 @@ static void run(int answers, std::uint64_t seed, const std::vector<void (*)(int)
 }
 
 // (Where a header says one, there is one or none.)
-template <class T> static void show_records(const std::optional<T> &one)
+template <class T, class F> static void show_records(const std::optional<T> &one, F shown)
 {
     if (one)
-        show_record(*one);
+        shown(*one);
 }
 
-template <class T> static void show_records(const std::vector<T> &all)
+template <class T, class F> static void show_records(const std::vector<T> &all, F shown)
 {
     for (auto &each : all)
-        show_record(each);
+        shown(each);
+}
+
+template <class T> static void show_box(const T &box) { show(box ? "box" : "null"); }
+
+static void show_place(const std::optional<std::size_t> &place)
+{
+    if (place)
+        show_number(static_cast<std::int64_t>(*place));
+    else
+        show("null");
+}
+
+template <class F> static auto open(F function) -> decltype(function())
+{
+    try {
+        auto box = function();
+        show_box(box);
+        return box;
+    } catch (const df::error &error) {
+        show_error(error);
+        return {};
+    }
+}
+
+template <class T, class F> static void close(std::optional<T> &box, F function)
+{
+    if (!box)
+        return;
+    try {
+        show_number(function(std::move(*box)));
+    } catch (const df::error &error) {
+        show_error(error);
+    }
 }

@@ -23,6 +23,38 @@ def show_error(error):
     show(f"E {error.kind.name.title()}")
 
 
+def show_box(box):
+    show("null" if box is None else "box")
+
+
+def show_place(place):
+    show("null" if place is None else place)
+
+
+def all_of(got):
+    """One structure or none, where a header says one; else a list."""
+    return [] if got is None else got if isinstance(got, list) else [got]
+
+
+def opened(function):
+    try:
+        box = function()
+        show_box(box)
+        return box
+    except df.Error as error:
+        show_error(error)
+        return None
+
+
+def close(box, function):
+    if box is None:
+        return
+    try:
+        show(function(box))
+    except df.Error as error:
+        show_error(error)
+
+
 def a_text(n):
     return ["", "text", "\u00e4", "a somewhat longer text, and no end of it"][n % 4]
 

@@ -26,6 +26,48 @@ fn show_text(text: Option<Text>) {
     }
 }
 
+fn show_string(text: Option<&CStr>) {
+    match text {
+        None => show("null"),
+        Some(text) => {
+            let bytes: String = text.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            print!(" \"{bytes}\"");
+        }
+    }
+}
+
+fn show_box(is_there: bool) {
+    show(if is_there { "box" } else { "null" });
+}
+
+fn show_place(place: Option<usize>) {
+    match place {
+        None => show("null"),
+        Some(place) => show(place),
+    }
+}
+
+fn open<T>(opened: Result<Option<T>, Error>) -> Option<T> {
+    match opened {
+        Ok(opened) => {
+            show_box(opened.is_some());
+            opened
+        }
+        Err(error) => {
+            show_error(&error);
+            None
+        }
+    }
+}
+
+fn close(closed: Option<Result<i32, Error>>) {
+    match closed {
+        None => {}
+        Some(Ok(result)) => show_number(result),
+        Some(Err(error)) => show_error(&error),
+    }
+}
+
 fn show_error(error: &Error) {
     print!(" E {:?}", error.kind);
 }

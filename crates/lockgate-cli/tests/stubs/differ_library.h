@@ -27,7 +27,7 @@ void df_seed(uint64_t seed)
         for (unsigned j = 0; j < 8; j++)
             memory[i + j] = zeros >> (8 * j) & 7 ? bytes >> (8 * j) : 0;
     }
-    memset(memory + sizeof memory - 64, 0, 64);
+    memset(memory + sizeof memory - 256, 0, 256);
 }
 
 static void see(const void *at, size_t size)
@@ -78,3 +78,33 @@ static uint64_t a_piece(size_t element)
         piece[i] = i < 100 && any(8) ? any(256) : 0;
     return (uint64_t)piece;
 }
+
+/* What ends a handle follows from that alone: in which order handles end that a call has failed for is each language's affair. */
+static int32_t an_end(const void *box)
+{
+    uint64_t at = ((uint64_t)box - (uint64_t)memory) / 64;
+    return at % 3 ? 0 : (int32_t)(at % 5) - 2;
+}
+
+/* Of `each`, within what the program gave: most times. */
+static uint64_t a_place_in(const void *given, size_t all, size_t each)
+{
+    uint64_t at = (uint64_t)given;
+    switch (any(12)) {
+    case 0: return 0;
+    case 1: return at + all;
+    case 2: return at + 1;
+    case 3: return at - each;
+    case 4: return (uint64_t)memory;
+    case 5: return at + all - each;
+    default: return at + any(all / each) * each;
+    }
+}
+
+/* Numbers, and two texts. */
+#define NAME(at)                                          \
+    do {                                                  \
+        scribble(at, sizeof *(at));                       \
+        (at)->first = any(4) ? (void *)a_place(1) : 0;    \
+        (at)->second = any(12) ? (void *)a_place(1) : 0;  \
+    } while (0)
