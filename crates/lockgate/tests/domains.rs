@@ -234,7 +234,7 @@ fn a_reset_leaves_no_word_behind() {
         domain.bind::<extern "C" fn() -> i64>("big").unwrap().call().unwrap();
         domain.bind::<extern "C" fn() -> i32>("random_word").unwrap().call().unwrap();
         domain.bind::<extern "C" fn() -> i32>("next").unwrap().call().unwrap();
-        // Deeper on both stacks than the quick way asks about.
+        // Deep on both stacks.
         assert_eq!(domain.bind::<extern "C" fn(i64) -> i64>("deep").unwrap().call(300).unwrap(), 301);
     };
     // The quick way: word for word, control stack included.

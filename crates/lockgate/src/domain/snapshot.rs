@@ -11,9 +11,6 @@ use std::ops::Range;
 
 /// More written pages than this go back to the kernel instead: a pooled domain does not keep a past user's appetite.
 const KEPT_PAGES: usize = 64;
-/// Bytes at the top of a stack whose pages stay where they were written. What is deeper goes back to the kernel, used or not: to be told which of a
-/// megabyte's pages were used takes 1.4 µs, to have them dropped and to ask about these 0.8 ([0140](../../../../docs/decisions/0140-what-a-reset-asks.md)).
-const NEAR_THE_TOP: u64 = 32 * PAGE;
 
 /// Contents of a domain's memory at one moment, by window offset.
 pub(super) struct Snapshot {
@@ -54,14 +51,13 @@ impl Snapshot {
         services.restore(stride, &self.books)?;
         // Return addresses of past calls tell what they did.
         let control = self.stack.start + u64::from(code::OFF)..self.stack.end + u64::from(code::OFF);
-        for at in written(stride, &near_the_top(stride, &control)?)? {
+        for at in written(stride, &control)? {
             stride.blank(at, PAGE)?;
         }
         for area in areas(module, &self.books, &self.stack) {
-            let asked = if area == self.stack { near_the_top(stride, &area)? } else { area.clone() };
-            let pages = written(stride, &asked)?;
+            let pages = written(stride, &area)?;
             if pages.len() > KEPT_PAGES {
-                stride.discard(asked.start, asked.end - asked.start)?;
+                stride.discard(area.start, area.end - area.start)?;
             } else {
                 for at in pages.into_iter().filter(|at| !self.pages.contains_key(at)) {
                     self.blank(module, stride, at)?;
@@ -78,15 +74,6 @@ impl Snapshot {
     fn blank(&self, module: &Module, stride: &Stride, at: u64) -> Result<(), Errno> {
         if at < module.image_end() { stride.discard(at, PAGE) } else { stride.blank(at, PAGE) }
     }
-}
-
-/// The part of a stack that is near its top; the rest is zeros again.
-fn near_the_top(stride: &Stride, stack: &Range<u64>) -> Result<Range<u64>, Errno> {
-    let start = stack.end.saturating_sub(NEAR_THE_TOP).max(stack.start);
-    if start > stack.start {
-        stride.discard(stack.start, start - stack.start)?;
-    }
-    Ok(start..stack.end)
 }
 
 /// Memory that the domain can write.
