@@ -3,6 +3,7 @@
 
 use iced_x86::{Encoder, Instruction, Register};
 use lockgate_abi::code::{LABEL_NEGATED, OFF, SLOT_MASK};
+use lockgate_abi::stack::SLOT;
 use lockgate_abi::{header, window};
 
 use crate::error::Reason;
@@ -434,24 +435,17 @@ pub(crate) fn table_jump(base: Reg, index: Reg, target: Reg) -> [Bytes; 3] {
     [load, add, jump]
 }
 
-/// The thread pointer into `reg` without a change of flags (docs/code-model.md, "Thread-local storage").
-pub(crate) fn thread_pointer(reg: Reg) -> [Bytes; 5] {
+/// The thread pointer into `reg` (docs/code-model.md, "Thread-local storage"), without a change of flags unless they are free.
+pub(crate) fn thread_pointer(reg: Reg, flags_free: bool) -> Vec<Bytes> {
     let (low, high) = (reg & 7, reg >> 3);
-    let mut copy_rsp = Bytes::new();
-    if high != 0 {
-        copy_rsp.push(0x41);
-    }
-    copy_rsp.extend(&[0x89, 0xe0 | low]);
-    let mut swap = Bytes::new();
-    if high != 0 {
-        swap.push(0x41);
-    }
-    swap.extend(&[0x0f, 0xc8 | low]);
-    let mut extend = Bytes::new();
-    if reg >= 4 {
-        extend.push(rex(false, reg, 0, reg));
-    }
-    extend.extend(&[0x0f, 0xb6, 0xc0 | low << 3 | low]);
+    let short = |prefix: Option<u8>, rest: &[u8]| {
+        let mut out = Bytes::new();
+        prefix.iter().for_each(|&prefix| out.push(prefix));
+        out.extend(rest);
+        out
+    };
+    let extended = (high != 0).then_some(0x41);
+    let copy_rsp = short(extended, &[0x89, 0xe0 | low]);
     let mut read = Bytes::new();
     read.extend(&[0x65, 0x67, rex(true, reg, 0, reg), 0x8b]);
     if low == RSP {
@@ -460,5 +454,13 @@ pub(crate) fn thread_pointer(reg: Reg) -> [Bytes; 5] {
         read.push(0x80 | low << 3 | low);
     }
     read.extend(&lockgate_abi::stack::THREAD_POINTER_DISP.to_le_bytes());
-    [copy_rsp, swap, extend, swap, read]
+    if flags_free {
+        let mut mask = if reg == RAX { short(None, &[0x25]) } else { short(extended, &[0x81, 0xe0 | low]) };
+        mask.extend(&(SLOT as u32).wrapping_neg().to_le_bytes());
+        return vec![copy_rsp, mask, read];
+    }
+    const { assert!(SLOT == 1 << 24) };
+    let swap = short(extended, &[0x0f, 0xc8 | low]);
+    let extend = short((reg >= 4).then(|| rex(false, reg, 0, reg)), &[0x0f, 0xb6, 0xc0 | low << 3 | low]);
+    vec![copy_rsp, swap, extend, swap, read]
 }

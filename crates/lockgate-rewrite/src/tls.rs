@@ -54,7 +54,7 @@ impl Rewriter<'_> {
 
     /// The same, with the thread pointer in `reg`.
     fn through(&mut self, index: usize, code: &Instruction, encoded: &[u8], reg: Reg) -> Result<(), Reason> {
-        self.thread_pointer(reg);
+        self.thread_pointer(index, reg);
         let (base, indexed) = (code.memory_base(), code.memory_index());
         // The word at the thread pointer is the thread pointer.
         if base == Register::None
@@ -136,9 +136,10 @@ impl Rewriter<'_> {
         self.confined(index, &code, encode::anew(&code)?.as_slice())
     }
 
-    /// Puts the thread pointer into `reg`.
-    fn thread_pointer(&mut self, reg: Reg) {
-        for bytes in encode::thread_pointer(reg) {
+    /// Puts the thread pointer into `reg`, before instruction `index`.
+    fn thread_pointer(&mut self, index: usize, reg: Reg) {
+        let flags_free = self.live.flags_free(self.text, index);
+        for bytes in encode::thread_pointer(reg, flags_free) {
             self.put(bytes);
         }
         self.stats.thread_pointers += 1;
@@ -184,7 +185,7 @@ impl Rewriter<'_> {
         if !calls_resolver {
             return Err(broken());
         }
-        self.thread_pointer(RAX);
+        self.thread_pointer(index, RAX);
         if first.kind == reloc::TLSGD {
             self.out.put(&[0x48, 0x8d, 0x80, 0, 0, 0, 0]); // lea x@tpoff(%rax),%rax
             self.out.reloc(4, first.symbol, reloc::TPOFF32, first.addend + 4, 0);

@@ -90,11 +90,16 @@ fn system_calls() {
     check("system_calls.txt", &Options { system_calls_as_calls: true, ..Options::default() });
 }
 
-tables!(memory stack string tls);
+tables!(memory stack string);
 
 #[test]
 fn pointer() {
     check("pointer.txt", &Options::default());
+}
+
+#[test]
+fn tls() {
+    check("tls.txt", &Options::default());
 }
 
 #[test]

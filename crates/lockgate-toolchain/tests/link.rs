@@ -70,6 +70,22 @@ fn the_lock_of_the_thread_list_is_real() {
     assert_ne!(lock, unlock);
 }
 
+/// Of a large table that programs touch in one or two places, all pages but those stay unused, unless it lies between other variables: they
+/// would be on one page before it and on one behind, and both would be each domain's.
+#[test]
+fn the_allocators_table_is_behind_all_variables() {
+    let shop = Workshop::new();
+    shop.link_source("#include <stdlib.h>\nlong f(void) { return (long)malloc(8); }", &["f"]).unwrap();
+    let file = std::fs::read(shop.output()).expect("a module");
+    let file = object::File::parse(&*file).expect("an ELF file");
+    let table = symbol(&shop, "class_of_chunk").expect("the table");
+    let variables =
+        file.symbols().filter(|symbol| symbol.size() > 0 && symbol.kind() == object::SymbolKind::Data);
+    let behind: Vec<_> =
+        variables.filter(|variable| variable.address() > table).map(|v| v.name().unwrap()).collect();
+    assert!(behind.is_empty(), "{behind:?}");
+}
+
 /// The address of a symbol of the linked module.
 fn symbol(shop: &Workshop, name: &str) -> Option<u64> {
     let file = std::fs::read(shop.output()).expect("a module");

@@ -29,6 +29,7 @@ long big(void) { char *p = malloc(3 << 20); memset(p, 1, 3 << 20); return (long)
 int random_word(void) { int n; char where[64]; snprintf(where, sizeof where, "%p", (void *)&n); return where[0]; }
 char *variable(const char *name) { return getenv(name); }
 void forever(void) { for (;;) ; }
+long deep(long n) { volatile char frame[1000]; frame[0] = 1; return n ? deep(n - 1) + frame[0] : frame[0]; }
 "#;
 
 fn module() -> Arc<Module> {
@@ -233,6 +234,8 @@ fn a_reset_leaves_no_word_behind() {
         domain.bind::<extern "C" fn() -> i64>("big").unwrap().call().unwrap();
         domain.bind::<extern "C" fn() -> i32>("random_word").unwrap().call().unwrap();
         domain.bind::<extern "C" fn() -> i32>("next").unwrap().call().unwrap();
+        // Deep on both stacks.
+        assert_eq!(domain.bind::<extern "C" fn(i64) -> i64>("deep").unwrap().call(300).unwrap(), 301);
     };
     // The quick way: word for word, control stack included.
     let pool = Pool::new(&module, DomainOptions::new(), 1);

@@ -69,8 +69,9 @@ struct cache {
 /* From the thread's first small block on. */
 static _Thread_local struct cache *cache;
 
-/* By the low halves of their addresses: a window has no more. */
-static unsigned char class_of_chunk[(1UL << 32) / CHUNK];
+/* By the low halves of their addresses: a window has no more. The linker's script puts .lbss last, so that this does not lie amid libc's
+   other variables, which would then be on two pages of each domain instead of one. */
+static unsigned char class_of_chunk[(1UL << 32) / CHUNK] __attribute__((section(".lbss.class_of_chunk")));
 static volatile int lock[1];
 /* Chunks of each class that have blocks left, and empty ones in that of class 0. */
 static struct chunk *chunks[CLASSES];
