@@ -1,6 +1,6 @@
 //! Where the calling thread's block is: through `fs`, at the same distance in every thread.
 use super::layout::{Record, ThreadBlock};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// The calling thread's block.
 #[inline(always)]
@@ -49,7 +49,7 @@ pub(super) fn end_transit(at: u64) {
 /// Whether it is `at` that is in transit.
 pub(super) fn is_in_transit(at: u64) -> bool {
     // SAFETY: a word of the thread's own block, which its handlers change.
-    unsafe { (&raw const (*block()).transit).read_volatile() == at }
+    unsafe { AtomicU64::from_ptr(&raw mut (*block()).transit) }.load(Ordering::Relaxed) == at
 }
 
 fn replace_transit(from: u64, to: u64) -> bool {
