@@ -22,7 +22,7 @@ fn domains(script: &str) -> u64 {
 fn little_address_space_is_refused_with_a_word() {
     assert_eq!(domains(""), 40);
     const GIB: u64 = 1 << 20; // KiB, as ulimit has it
-    let limits = (0..6).map(|doubled| GIB / 16 << doubled).chain((1..12).map(|of_16| of_16 * 16 * GIB));
+    let limits = (0..6).map(|doubled| (GIB / 16) << doubled).chain((1..12).map(|of_16| of_16 * 16 * GIB));
     let most = limits.map(|limit| {
         let had = domains(&format!("ulimit -v {limit};"));
         assert!(had * 8 * GIB <= limit, "{had} domains in {limit} KiB");

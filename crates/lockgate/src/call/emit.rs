@@ -313,8 +313,8 @@ impl Emitter<'_> {
             ; fs cmp [top], r10
             ; jne ->nested
             ; ->place:
-            // Of what was in transit when a call was in a domain's code, the note is that call's by now: it goes its way, and asks nobody. What is so
-            // still, now that no entry is innermost, stays so: nothing changes the innermost record without it.
+            // Where a domain's code runs, a call does not respect another one's note: this call's may have been replaced by now, and then it takes the
+            // slow path. If it is still there now that no entry is innermost, it stays: nothing changes the innermost record without it.
             ; fs cmp [transit], rsp
             ; jne ->slow
         );

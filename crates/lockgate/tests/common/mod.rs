@@ -27,7 +27,7 @@ pub struct Guest {
 enum Step {
     /// Compiles `source` in a file `name`, and adds the object: through the rewriter, or as it is if it is `verbatim`.
     Compile {
-        command: Command,
+        command: Box<Command>,
         name: &'static str,
         source: String,
         verbatim: bool,
@@ -110,7 +110,7 @@ impl Guest {
         verbatim: bool,
     ) -> Guest {
         command.args(flags);
-        self.and(Step::Compile { command, name, source: source.to_owned(), verbatim })
+        self.and(Step::Compile { command: Box::new(command), name, source: source.to_owned(), verbatim })
     }
 
     /// From C; every global function is exported, by name alone unless [`Guest::export`] says more: `-g1` knows lines, but
