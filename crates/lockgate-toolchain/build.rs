@@ -11,6 +11,7 @@ const TREE: &[&str] = &[
     "../lockgate-headers",
     "../lockgate-outside/src",
     "../lockgate-rewrite/src",
+    "../lockgate-signature/src",
     "../../Cargo.lock",
 ];
 
