@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 const FLAGS: &[&str] = &["-O1", "-g", "-w", "-fno-optimize-sibling-calls"];
+/// Of calls that never end.
 const TIME_LIMIT: Duration = Duration::from_millis(100);
+/// Of all others: on a busy machine it may take a while until all memory is taken, or a stack has overflowed.
+const LONG_TIME_LIMIT: Duration = Duration::from_secs(10);
 const MEMORY_LIMIT: u64 = 32 << 20;
 const SECRET: u64 = 0x5ec2_e75e_c2e7_5ec2;
 
@@ -224,16 +227,17 @@ pub fn show(screen: &Screen, builder: &Builder, folder: &Path, full: bool) -> an
     Ok(())
 }
 
-fn new_domain(module: &Arc<Module>) -> anyhow::Result<Domain> {
+fn new_domain(module: &Arc<Module>, time_limit: Duration) -> anyhow::Result<Domain> {
     static COUNT: AtomicUsize = AtomicUsize::new(1);
     let name = format!("hostile-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let options = DomainOptions::new().name(name).memory_limit(MEMORY_LIMIT).time_limit(TIME_LIMIT);
+    let options = DomainOptions::new().name(name).memory_limit(MEMORY_LIMIT).time_limit(time_limit);
     Ok(Domain::new(module, options)?)
 }
 
 /// One attack in a domain of its own: a row of the table, or an error if it harmed the host or ended otherwise than it has to.
 fn attempt(module: &Arc<Module>, attack: &Attack, host: &Host) -> anyhow::Result<Vec<Cell>> {
-    let domain = new_domain(module)?;
+    let time_limit = if attack.function == "infinite_loop" { TIME_LIMIT } else { LONG_TIME_LIMIT };
+    let domain = new_domain(module, time_limit)?;
     let function = domain.bind::<extern "C" fn(u64) -> i64>(attack.function)?;
     let result = function.call(host.aim(attack.target, 0));
     host.check()?;
@@ -306,7 +310,7 @@ fn wild(
     host: &Host,
 ) -> anyhow::Result<Vec<Cell>> {
     const SIZE: usize = 64;
-    let domain = new_domain(module)?;
+    let domain = new_domain(module, LONG_TIME_LIMIT)?;
     let buffer = domain.alloc::<u8>(SIZE + 1)?;
     let call = domain.bind::<extern "C" fn(u64, u64, u64) -> i64>(function)?;
     let result = call.call(host.aim(target, buffer.address()), buffer.address(), SIZE as u64);

@@ -103,7 +103,7 @@ mod tests {
             (report(&["BMI2"]), None, Some("BMI2")),
             (report(&v3), None, Some("AVX2, BMI1, BMI2 and FMA")),
             (
-                report(&["AVX512F", "AVX512VL", "AVX2"]),
+                report(&["AVX2", "AVX512F", "AVX512VL"]),
                 Some("AVX512F and AVX512VL"),
                 Some("AVX2, AVX512F and AVX512VL"),
             ),
