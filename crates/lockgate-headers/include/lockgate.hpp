@@ -8,12 +8,12 @@
 //
 // Values that come from a domain are tainted: results, copies by Domain::read(), and the arguments
 // of functions that a domain calls. A tainted<T> does not convert or index; the result of computing
-// or comparing with a tainted number is tainted, too. verify() takes the value out if a test accepts
-// it, and throws otherwise; copy_and_verify() passes it to a function and returns that function's
-// result; trust() takes it out where any value is acceptable. A program cannot follow a pointer<T>
-// of a domain: Domain::read() copies the memory, and Domain::at() gives a tainted_volatile<T>, a
-// place that is read and written piece by piece. So a tainted<pointer<T>> is as good as a pointer<T>,
-// which it converts to: comparing either gives a bool.
+// or comparing with a tainted number is tainted, too. verify() takes the value out if a test
+// accepts it, and throws otherwise; copy_and_verify() passes it to a function and returns that
+// function's result; trust() takes it out where any value is acceptable. A program cannot follow a
+// pointer<T> of a domain: Domain::read() copies the memory, and Domain::at() gives a
+// tainted_volatile<T>, a place that is read and written piece by piece. So a tainted<pointer<T>> is
+// as good as a pointer<T>, which it converts to: comparing either gives a bool.
 //
 // The C header of a library gives the types: LOCKGATE_BIND(domain, deflate) binds the function by
 // the type that the header declares, with a pointer<T> for each T *.
@@ -352,7 +352,7 @@ LOCKGATE_FIRST_OF_EACH(&& noexcept)
 #undef LOCKGATE_FIRST_OF_EACH
 #undef LOCKGATE_FIRST
 
-// What the function that a member or a pointer leads to takes first.
+// The same of the function that a member or a pointer leads to.
 template <typename Function> struct takes : first<Function> {};
 template <typename Function> struct takes<Function *> : first<Function> {};
 template <typename Function, typename Class> struct takes<Function Class::*> : first<Function> {};
@@ -369,9 +369,10 @@ template <typename T, typename A> constexpr bool has_each_of() {
         return false;
 }
 
-// Whether a test looks at the value itself, where that is a number. What is not known to does not:
-// of several call operators, and of what std::bind or std::not_fn has made, nothing tells here which
-// parameter the value comes to. (One that is a template takes the value's own type.)
+// Whether a test looks at the value itself, where that is a number. A test of an unknown form does
+// not: of several call operators, and of an object that std::bind or std::not_fn has made, nothing
+// tells here which parameter the value comes to. (One that is a template takes the value's own
+// type.)
 template <typename T, typename Test, typename = void> struct looks_at_template : std::false_type {};
 template <typename T, typename Test>
 struct looks_at_template<T, Test, std::void_t<taken<decltype(&Test::template operator()<T>)>>>
@@ -440,9 +441,10 @@ template <typename T> class [[nodiscard]] tainted {
         return value_;
     }
 
-    // The value, if it passes the test; an exception if not. Where the value is a number, the test is
-    // a function, or an object with one call operator, whose first parameter is of the same type or
-    // another number that has each value: it sees what is returned. Others do not compile.
+    // The value, if it passes the test; an exception if not. Where the value is a number, the test
+    // is a function, or an object with one call operator, whose first parameter is of the same type
+    // or another number that has each value: it sees the number that is returned. Others do not
+    // compile.
     template <typename Test> T verify(Test &&test) const & {
         check(std::forward<Test>(test));
         return value_;

@@ -558,10 +558,11 @@ enum { LOOKS_AT = 28 << 10 };
 
 /* What lockgate.h says that a thread needs of its stack, where it calls the library: for its first call of a domain, and to make one. (What
  * sanitizers add to frames is not in it.) */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { FOR_A_CALL = 96 << 10, TO_MAKE_ONE = 192 << 10 };
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { FOR_A_CALL = 40 << 10 };
+enum { TO_MAKE_ONE = 80 << 10 };
 #else
-enum { FOR_A_CALL = 40 << 10, TO_MAKE_ONE = 80 << 10 };
+enum { FOR_A_CALL = 96 << 10, TO_MAKE_ONE = 192 << 10 };
 #endif
 
 /* What a thread does that has so much of its stack left: nothing that the library says it has changed has changed. */
