@@ -36,6 +36,13 @@ fn source(statements: &[&str]) -> String {
          template <> inline constexpr auto lockgate::fields<Liar> = lockgate::members(&Liar::text);\n\
          struct Named { int shown, hidden; };\n\
          template <> inline constexpr auto lockgate::fields<Named> = lockgate::members(&Named::shown);\n\
+         enum Loose8 : short { first };\n\
+         struct Made { Made(int from) : number(from) {} int number; };\n\
+         struct Several { bool operator()(int n) { return n < 9; } bool operator()(std::optional<long>) { return true; } };\n\
+         struct Template { template <typename T = void> bool operator()(int n) { return n < 9; } };\n\
+         struct Deduces { template <typename T> bool operator()(std::optional<T>) { return true; } bool operator()(int) { return true; } };\n\
+         struct Converts { using F = bool(int); static bool small(int n) { return n < 9; } operator F *() const { return small; } };\n\
+         bool variadic(int number, ...) { return number < 10; }\n\
          int plain_argument(int number) { return number; }\n\
          int host_argument(char *text) { return *text; }\n";
     let functions = statements.iter().enumerate().map(|(number, statement)| {
@@ -69,7 +76,7 @@ fn misuse_does_not_compile() {
     let path = folder.path().join("misuse.cpp");
     // The header is compiled once.
     let header = folder.path().join("before.hpp");
-    std::fs::write(&header, "#include <lockgate.hpp>\n#include <cstdio>\n#include <cstring>\n")
+    std::fs::write(&header, "#include <lockgate.hpp>\n#include <complex>\n#include <cstdio>\n#include <cstring>\n#include <optional>\n")
         .expect("the scratch folder is writable");
     let compiled = folder.path().join("before.hpp.gch");
     done(

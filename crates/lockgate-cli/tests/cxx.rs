@@ -368,7 +368,12 @@ namespace {
 struct Hidden {
     NEAR static long sell(const int *price) { return pay(price) + 1; } // HIDDEN
 };
-NEAR long sell_much(int much, const int *price) { return much + Hidden::sell(price); } // MUCH
+NEAR long sell_much(int much, const int *price) {
+    auto adds = [price](int more) NEAR {
+        return more + Hidden::sell(price); // ADDS
+    };
+    return adds(much); // MUCH
+}
 }
 }
 extern \"C\" long pays(const int *price) { return shop::sell_much(3, price); } // PAYS
@@ -413,8 +418,14 @@ extern \"C\" long starts(const int *price) { return shop::Sum<long>(price).total
         assert!(is_there(2, pay, "PAY"), "{flags}: {trace}");
         // (gcc makes no name for the linker of what the linker does not see, and there are no parameters then.)
         assert!(is_there(3, "shop::(anonymous namespace)::Hidden::sell", "HIDDEN"), "{flags}: {trace}");
-        assert!(is_there(4, "shop::(anonymous namespace)::sell_much", "MUCH"), "{flags}: {trace}");
-        assert!(trace.contains("   5: pays+0x"), "{flags}: {trace}");
+        let (hidden, class) = ("shop::(anonymous namespace)::sell_much", "::(anonymous class)::operator()");
+        let lambda = match compiler.command == GXX.command {
+            true => format!("{hidden}{class}"),
+            false => format!("{hidden}(int, int const*)::"),
+        };
+        assert!(is_there(4, &lambda, "ADDS"), "{flags}: {trace}");
+        assert!(is_there(5, hidden, "MUCH"), "{flags}: {trace}");
+        assert!(trace.contains("   6: pays+0x"), "{flags}: {trace}");
         let trace = said("long starts(const int *)");
         assert!(trace.contains(&frame(0, "shop::Sum<long>::Sum(int const*)", "START")), "{flags}: {trace}");
     }

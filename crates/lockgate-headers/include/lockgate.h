@@ -175,10 +175,11 @@
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext,
  * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes
- * back out of turn (LG_E_FAULT). A thread needs 32 KiB of its stack for its first call of a domain,
- * and 64 KiB to make one, to reset or restart one, or to give one back to its pool: with less these
- * are LG_E_TOO_DEEP, and the pool closes the domain. Each library function needs 16 KiB of stack to
- * detect this. The library cannot tell how much is left of a coroutine's stack: give it 96 KiB.
+ * back out of turn (LG_E_FAULT). A thread needs 40 KiB of its stack for its first call of a domain,
+ * and 80 KiB to make one, to reset or restart one, or to give one back to its pool: with less these
+ * may be LG_E_TOO_DEEP, and the pool may close the domain. Each library function needs 16 KiB of
+ * stack to detect this. The library cannot tell how much is left of a coroutine's stack: give it
+ * 96 KiB.
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */

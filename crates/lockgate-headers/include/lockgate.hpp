@@ -8,11 +8,12 @@
 //
 // Values that come from a domain are tainted: results, copies by Domain::read(), and the arguments
 // of functions that a domain calls. A tainted<T> does not convert or index; the result of computing
-// or comparing with it is tainted, too. verify() takes the value out if a test accepts it, and
-// throws otherwise; copy_and_verify() passes it to a function and returns that function's result;
-// trust() takes it out where any value is acceptable. A program cannot follow a pointer<T> of a
-// domain: Domain::read() copies the memory, and Domain::at() gives a tainted_volatile<T>, a place
-// that is read and written piece by piece.
+// or comparing with a tainted number is tainted, too. verify() takes the value out if a test
+// accepts it, and throws otherwise; copy_and_verify() passes it to a function and returns that
+// function's result; trust() takes it out where any value is acceptable. A program cannot follow a
+// pointer<T> of a domain: Domain::read() copies the memory, and Domain::at() gives a
+// tainted_volatile<T>, a place that is read and written piece by piece. So a tainted<pointer<T>> is
+// as good as a pointer<T>, which it converts to: comparing either gives a bool.
 //
 // The C header of a library gives the types: LOCKGATE_BIND(domain, deflate) binds the function by
 // the type that the header declares, with a pointer<T> for each T *.
@@ -332,45 +333,63 @@ template <typename From, typename To> constexpr bool has_each() {
         return (to::is_signed || !from::is_signed) && to::digits >= from::digits;
 }
 
-// Whether a test looks at the value itself: not if its first parameter is another type of number,
-// and some values become others on their way there. (A template takes any type. Where there are
-// several call operators, or the test is made by std::bind or std::not_fn, nothing tells here which
-// parameter the value comes to.)
-template <typename T, typename A> constexpr bool looks_at() {
-    using seen = std::remove_cv_t<std::remove_reference_t<A>>;
-    if constexpr (std::is_arithmetic_v<number<T>> && std::is_arithmetic_v<seen>)
-        return has_each<number<T>, seen>();
-    else
+// The first parameter of a function, whatever follows it and however it is called.
+template <typename Function> struct first;
+#define LOCKGATE_FIRST(called)                                                                                        \
+    template <typename R, typename A, typename... More> struct first<R(A, More...) called> { using type = A; };       \
+    template <typename R, typename A, typename... More> struct first<R(A, More..., ...) called> { using type = A; };
+#define LOCKGATE_FIRST_OF_EACH(reference)                                                                             \
+    LOCKGATE_FIRST(reference)                                                                                         \
+    LOCKGATE_FIRST(const reference)                                                                                   \
+    LOCKGATE_FIRST(volatile reference)                                                                                \
+    LOCKGATE_FIRST(const volatile reference)
+LOCKGATE_FIRST_OF_EACH()
+LOCKGATE_FIRST_OF_EACH(&)
+LOCKGATE_FIRST_OF_EACH(&&)
+LOCKGATE_FIRST_OF_EACH(noexcept)
+LOCKGATE_FIRST_OF_EACH(& noexcept)
+LOCKGATE_FIRST_OF_EACH(&& noexcept)
+#undef LOCKGATE_FIRST_OF_EACH
+#undef LOCKGATE_FIRST
+
+// The same of the function that a member or a pointer leads to.
+template <typename Function> struct takes : first<Function> {};
+template <typename Function> struct takes<Function *> : first<Function> {};
+template <typename Function, typename Class> struct takes<Function Class::*> : first<Function> {};
+template <typename Function> using taken = std::remove_cv_t<std::remove_reference_t<typename takes<Function>::type>>;
+
+// Whether a parameter has each value of T, a number: it is of the same type, or another number that
+// is as wide. (A class may be made from a narrower number, which nothing tells here.)
+template <typename T, typename A> constexpr bool has_each_of() {
+    if constexpr (std::is_same_v<T, A>)
         return true;
+    else if constexpr (std::numeric_limits<A>::is_specialized && !std::is_class_v<A>)
+        return has_each<number<T>, A>();
+    else
+        return false;
 }
 
-// The first parameter of a function, whatever follows it and however it is called.
-template <typename Function> struct first { using type = void; };
-template <typename R, typename A, typename... More> struct first<R(A, More...)> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) const> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) &> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) const &> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) &&> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) const &&> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) noexcept> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) const noexcept> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) & noexcept> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) const & noexcept> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) && noexcept> { using type = A; };
-template <typename R, typename A, typename... More> struct first<R(A, More...) const && noexcept> { using type = A; };
-
-template <typename Member> struct member_function;
-template <typename Function, typename Class> struct member_function<Function Class::*> { using type = Function; };
-
-template <typename T, typename Test, typename = void> struct tests : std::bool_constant<looks_at<T, typename first<Test>::type>()> {};
-template <typename T, typename Function> struct tests<T, Function *, void> : tests<T, Function> {};
-template <typename T, typename Test> struct tests<T, std::reference_wrapper<Test>, void> : tests<T, Test> {};
+// Whether a test looks at the value itself, where that is a number. A test of an unknown form does
+// not: of several call operators, and of an object that std::bind or std::not_fn has made, nothing
+// tells here which parameter the value comes to. (One that is a template takes the value's own
+// type.)
+template <typename T, typename Test, typename = void> struct looks_at_template : std::false_type {};
 template <typename T, typename Test>
-struct tests<T, Test, std::void_t<decltype(&Test::operator())>>
-    : tests<T, typename member_function<decltype(&Test::operator())>::type> {};
+struct looks_at_template<T, Test, std::void_t<taken<decltype(&Test::template operator()<T>)>>>
+    : std::is_same<T, taken<decltype(&Test::template operator()<T>)>> {};
+
+template <typename T, typename Test, typename = void> struct looks_at : looks_at_template<T, Test> {};
+template <typename T, typename Function>
+struct looks_at<T, Function *, std::void_t<taken<Function>>> : std::bool_constant<has_each_of<T, taken<Function>>()> {};
+template <typename T, typename Test>
+struct looks_at<T, Test, std::void_t<taken<decltype(&Test::operator())>>>
+    : std::bool_constant<has_each_of<T, taken<decltype(&Test::operator())>>()> {};
+template <typename T, typename Test> struct looks_at<T, std::reference_wrapper<Test>, void> : looks_at<T, std::decay_t<Test>> {};
+
+template <typename T, typename Test>
+struct tests : std::disjunction<std::bool_constant<!std::is_arithmetic_v<number<T>>>, looks_at<T, Test>> {};
 
 } // namespace detail
-
 
 // A value that a domain made: check it before you use it.
 //
@@ -422,7 +441,10 @@ template <typename T> class [[nodiscard]] tainted {
         return value_;
     }
 
-    // The value, if it passes the test; an exception if not.
+    // The value, if it passes the test; an exception if not. Where the value is a number, the test
+    // is a function, or an object with one call operator, whose first parameter is of the same type
+    // or another number that has each value: it sees the number that is returned. Others do not
+    // compile.
     template <typename Test> T verify(Test &&test) const & {
         check(std::forward<Test>(test));
         return value_;
@@ -456,7 +478,8 @@ template <typename T> class [[nodiscard]] tainted {
   private:
     template <typename Test> bool passes(Test &&test) const {
         static_assert(detail::tests<T, std::decay_t<Test>>::value,
-                      "the test's parameter has not each value of this type: it would test another than is returned");
+                      "the test's parameter has not each value of this type, or is not known: it would test another than is returned "
+                      "(let a lambda with a parameter of this type make the test)");
         return static_cast<bool>(std::forward<Test>(test)(static_cast<const T &>(value_)));
     }
 

@@ -366,19 +366,44 @@ impl<'a> Reader<'a> {
         let mut path = String::new();
         for _ in 0..MAX_STEPS {
             let Some(scope) = self.scopes.get(number as usize).copied() else { break };
-            number = scope.around;
-            path.insert_str(0, &self.scope(scope).map_or_else(String::new, |name| name + "::"));
+            let (name, around) = self.scope(scope).unwrap_or((String::new(), scope.around));
+            number = around;
+            path.insert_str(0, &(if name.is_empty() { name } else { name + "::" }));
         }
         path
     }
 
-    fn scope(&mut self, scope: Scope) -> Option<String> {
-        let around = self.unit(scope.unit)?;
-        let entry = around.entry(scope.offset).ok()?;
-        match entry.attr_value(dw::DW_AT_name) {
-            Some(name) => Some(printable(self.dwarf.attr_string(&around, name).ok()?.slice())),
-            None if entry.tag() == dw::DW_TAG_namespace => Some("(anonymous namespace)".to_owned()),
-            None => None,
+    /// The name of a scope, and the number of the one around it.
+    fn scope(&mut self, scope: Scope) -> Option<(String, u32)> {
+        let unit = self.unit(scope.unit)?;
+        let entry = unit.entry(scope.offset).ok()?;
+        let named = |text: &str| Some((text.to_owned(), scope.around));
+        match (entry.attr_value(dw::DW_AT_name), entry.tag()) {
+            (Some(name), _) => named(&printable(self.dwarf.attr_string(&unit, name).ok()?.slice())),
+            (None, dw::DW_TAG_namespace) => named("(anonymous namespace)"),
+            // A function is defined elsewhere than in the scope that declares it, and the classes in it lie where it is defined.
+            (None, dw::DW_TAG_subprogram) => {
+                self.declared(scope.unit, entry.attr_value(dw::DW_AT_specification)?)
+            }
+            // (A lambda's.)
+            (None, _) => named("(anonymous class)"),
+        }
+    }
+
+    /// The name of a function by its declaration, and the number of the scope that this lies in.
+    fn declared(&mut self, unit: usize, specification: AttributeValue<Slice<'_>>) -> Option<(String, u32)> {
+        let (unit, offset) = self.resolve(unit, specification)?;
+        let place = offset.to_debug_info_offset(&self.headers[unit])?;
+        let around = self.scope_of.get(&place.0).copied().unwrap_or(NONE);
+        let unit = self.unit(unit)?;
+        let entry = unit.entry(offset).ok()?;
+        let is_whole = entry.attr_value(dw::DW_AT_linkage_name);
+        match is_whole.or_else(|| entry.attr_value(dw::DW_AT_MIPS_linkage_name)) {
+            Some(name) => Some((linkage_name(self.dwarf.attr_string(&unit, name).ok()?.slice()), NONE)),
+            None => {
+                let name = entry.attr_value(dw::DW_AT_name)?;
+                Some((printable(self.dwarf.attr_string(&unit, name).ok()?.slice()), around))
+            }
         }
     }
 

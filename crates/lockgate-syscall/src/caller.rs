@@ -53,6 +53,9 @@ pub trait ControlStack {
     /// The kernel's; nothing has changed.
     fn alternate_changes(&self, size: Option<u64>) -> Result<(), Errno>;
 
+    /// Whether a handler is in progress on the stack that asks for the thread's alternate one ([`Handler::alternate`](crate::Handler)).
+    fn is_on_alternate(&self) -> bool;
+
     /// Shows the functions in progress of the call into the domain, innermost first, until `see` has seen enough.
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>);
 }

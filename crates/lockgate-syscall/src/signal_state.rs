@@ -21,6 +21,8 @@ const FIRST_QUEUED: u32 = 32;
 const CANCEL: u32 = 33;
 /// Most that wait in one domain.
 const MOST_QUEUED: usize = 256;
+/// Of an alternate stack: a handler on it has none, and may give its thread another.
+pub(super) const AUTODISARM: u64 = 1 << 31;
 /// What cannot be blocked, ignored or handled.
 pub(super) const FIXED: u64 = set_of([libc::SIGKILL, libc::SIGSTOP]);
 
@@ -98,6 +100,8 @@ pub struct Handler {
     pub restorer: u64,
     /// System calls that it interrupts begin again.
     pub restarts: bool,
+    /// It asks for the alternate stack that its thread has.
+    pub alternate: bool,
     /// The thread's mask before.
     pub mask: u64,
 }
@@ -508,8 +512,10 @@ impl Signals {
         let mask = self.suspended.remove(&thread).unwrap_or(now);
         let own = if has(libc::SA_NODEFER) { 0 } else { bit(info.signal) };
         self.set_mask(thread, now | blocks | own);
+        let alternate = has(libc::SA_ONSTACK)
+            && self.alternate.get(&thread).is_some_and(|[_, flags, _]| *flags & AUTODISARM == 0);
         // (Where libc cancels a thread it would go on elsewhere than at the system call, which no handler can: it looks at EINTR, too.)
         let restarts = has(libc::SA_RESTART) && info.signal != CANCEL;
-        Next::Handler(Handler { info, handler, restorer, restarts, mask })
+        Next::Handler(Handler { info, handler, restorer, restarts, alternate, mask })
     }
 }

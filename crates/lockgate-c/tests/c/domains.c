@@ -556,6 +556,15 @@ enum { LOOKS_AT = 60 << 10 };
 enum { LOOKS_AT = 28 << 10 };
 #endif
 
+/* What lockgate.h says that a thread needs of its stack, where it calls the library: for its first call of a domain, and to make one. (What
+ * sanitizers add to frames is not in it.) */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { FOR_A_CALL = 40 << 10 };
+enum { TO_MAKE_ONE = 80 << 10 };
+#else
+enum { FOR_A_CALL = 96 << 10, TO_MAKE_ONE = 192 << 10 };
+#endif
+
 /* What a thread does that has so much of its stack left: nothing that the library says it has changed has changed. */
 typedef struct attempt {
     size_t left;
@@ -581,6 +590,11 @@ static lg_status takes(void) {
 static lg_status gives_back(void) { return lg_domain_free(pooled); }
 static lg_status resets_served(void) {
     return lg_domain_reset(served);
+}
+static lg_status calls_served(void) {
+    lg_value one;
+    one.type = LG_SIGNED;
+    return lg_call(of_served, NULL, 0, &one);
 }
 static lg_status restarts(void) { return lg_registry_restart(registry, "served") ? LG_OK : lg_last_status(); }
 
@@ -677,8 +691,14 @@ static void starts_that_cannot_begin(void) {
         }
     STATUS(LG_OK, lg_call(of_served, NULL, 0, &one));
     CHECK(one.as.i == 3 + 3 * ((64 << 10) - LOOKS_AT) / (2 << 10) + 1); /* those that had called have each called once */
-    CHECK(with_left(96 << 10, 0, makes) == LG_OK && with_left(72 << 10, 0, takes) == LG_OK);
-    CHECK(with_left(96 << 10, 0, restarts) == LG_OK);
+    for (int has_called = 0; has_called < 2; has_called++) {
+        STATUS(LG_OK, with_left(TO_MAKE_ONE, has_called, makes));
+        STATUS(LG_OK, with_left(TO_MAKE_ONE, has_called, takes));
+        STATUS(LG_OK, with_left(TO_MAKE_ONE, has_called, restarts));
+        CHECK((pooled = lg_pool_take(its_pool)));
+        STATUS(LG_OK, with_left(TO_MAKE_ONE, has_called, gives_back));
+    }
+    STATUS(LG_OK, with_left(FOR_A_CALL, 0, calls_served));
     STATUS(LG_OK, lg_registry_remove(registry, "served"));
     STATUS(LG_OK, lg_function_free(of_served));
 
@@ -698,7 +718,7 @@ static void starts_that_cannot_begin(void) {
     STATUS(LG_OK, lg_call(count, NULL, 0, &one));
     CHECK(one.as.i == 2);
     STATUS(LG_OK, lg_function_free(count));
-    STATUS(LG_OK, with_left(96 << 10, 0, resets_served));
+    STATUS(LG_OK, with_left(TO_MAKE_ONE, 0, resets_served));
 }
 
 int main(void) {

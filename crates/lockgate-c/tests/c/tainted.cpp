@@ -3,6 +3,7 @@
 #include "check.h"
 #include "record.hpp"
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <lockgate.hpp>
 #include <thread>
@@ -65,6 +66,38 @@ static void numbers() {
     CHECK((!(high == 3)).trust("a test") && (1 <= high).trust("a test") && (low > high).verify_or([](bool) { return false; }, true));
     CHECK(high.cast<unsigned char>().trust("a test") == 255);
     CHECK(tainted<int>(3).copy_and_verify([](int x) { return x < 9 ? std::string(x, 'a') : throw std::range_error("far"); }) == "aaa");
+}
+
+// Tests of numbers, however they are called: each sees what is returned.
+static bool below(long x) { return x < 9; }
+static bool below_or(long x, ...) noexcept { return x < 9; }
+struct Called {
+    bool operator()(long x, int most = 9) const volatile &noexcept { return x < most; }
+};
+struct Moved {
+    bool operator()(const double &x) && { return x < 9; }
+};
+enum class Level : unsigned char { low, high };
+template <typename T, typename Test> static bool accepts(T value, Test &&test) {
+    const tainted<T> good(value);
+    return good.verify(std::forward<Test>(test)) == value;
+}
+
+static void tests_see_what_is_returned() {
+    const Called called;
+    const std::function<bool(long)> function = below;
+    CHECK(accepts(3l, below) && accepts(3l, &below) && accepts(3, below) && accepts(3u, std::ref(below)) && accepts(3, below_or));
+    CHECK(accepts(3l, called) && accepts(3l, std::cref(called)) && accepts(3, function) && accepts(3, std::cref(function)));
+    CHECK(accepts(3.0, Moved()) && accepts(3.0f, Moved()) && accepts(3, Moved()) && accepts('a', [](int x) { return x == 'a'; }));
+    CHECK(accepts(3l, [](auto x) { return x++ < 9; }) && accepts(3l, [](auto &&x) { return x < 9; }) && accepts(3l, [](const auto &x) { return x < 9; }));
+    CHECK(accepts(3l, [](auto x, auto... more) { return x < 9 && sizeof...(more) == 0; }) && accepts(3l, [least = 1l](auto x) mutable { return x > least++; }));
+    CHECK(accepts(true, [](bool x) { return x; }) && accepts(true, [](int x) { return x == 1; }));
+    CHECK(accepts(Level::high, [](Level x) { return x == Level::high; }));
+    CHECK(accepts(std::string("text"), std::not_fn(&std::string::empty)) && accepts(pointer<int>(8), [](pointer<void> x) { return !x.is_null(); }));
+    // A pointer of a domain's is as good as it is.
+    const tainted<pointer<int>> place(pointer<int>(8));
+    static_assert(std::is_same_v<decltype(place == place), bool> && std::is_same_v<decltype(tainted<int>(1) == 1), tainted<bool>>);
+    CHECK(place == place && place != nullptr);
 }
 
 static void places(const lockgate::Domain &hostile, const lockgate::Domain &domain) {
@@ -305,6 +338,7 @@ int main() {
     lockgate::Domain domain(module, lockgate::Options().gate<&add>("host_add").gate<&note>("host_note"));
     lockgate::Domain hostile(lockgate::Module("hostile.lg"), lockgate::Options().gate<&measure>("host_measure"));
     numbers();
+    tests_see_what_is_returned();
     places(hostile, domain);
     everything_is_copied_and_verified(domain);
     types_of_the_header(domain);

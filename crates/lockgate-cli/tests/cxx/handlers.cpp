@@ -1,9 +1,13 @@
 // Signal handlers that throw, and that end their thread: what they have interrupted is unwound, and has its registers.
+#include <cerrno>
+#include <csetjmp>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <initializer_list>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define FAR __attribute__((noinline))
@@ -123,7 +127,100 @@ static void together() {
     }
 }
 
+// What handlers are told of their thread's alternate stack, and what they can do about it.
+static char alternate[65536];
+static ucontext_t outer, inner;
+static sigjmp_buf place;
+
+static void tells(const char *who) {
+    stack_t now = {}, none = {}, other = {};
+    sigaltstack(nullptr, &now);
+    none.ss_flags = SS_DISABLE;
+    other.ss_sp = alternate, other.ss_size = 32768;
+    std::printf("%s: flags %d, %s, %zu bytes", who, now.ss_flags, now.ss_sp == alternate ? "set" : "not set", now.ss_size);
+    if (now.ss_flags & SS_ONSTACK) {
+        const auto tried = [](const char *what, long result) { std::printf(", %s %ld (%s)", what, result, std::strerror(errno)); };
+        tried("to change", sigaltstack(&other, &now));
+        tried("to have none", sigaltstack(&none, nullptr));
+        none.ss_flags = 76, none.ss_size = 32768;
+        tried("nonsense", sigaltstack(&none, nullptr));
+        tried("nowhere", calls(SYS_sigaltstack, 8, nullptr));
+    }
+    std::printf("\n");
+}
+
+static void handles(const char *who, int signal, int flags, void (*how)(int)) {
+    struct sigaction action = {};
+    action.sa_handler = how, action.sa_flags = flags;
+    sigaction(signal, &action, nullptr);
+    raise(signal);
+    tells(who);
+}
+
+static void in_a_context() {
+    tells("in a context");
+    raise(SIGWINCH);
+    swapcontext(&inner, &outer);
+}
+
+static void knows_its_stack() {
+    tells("before");
+    handles("behind a handler without one", SIGUSR1, SA_ONSTACK, [](int) { tells("in a handler without one"); });
+    stack_t stack = {};
+    stack.ss_sp = alternate, stack.ss_size = sizeof alternate;
+    sigaltstack(&stack, nullptr);
+    tells("set");
+    handles("behind a handler", SIGUSR1, SA_ONSTACK, [](int) { tells("in a handler"); });
+    handles("behind a plain handler", SIGUSR1, 0, [](int) { tells("in a plain handler"); });
+    handles("behind two", SIGUSR1, SA_ONSTACK, [](int) { handles("behind one of two", SIGUSR2, 0, [](int) { tells("in two"); }); });
+    handles("behind two of which a plain one is first", SIGUSR1, 0, [](int) {
+        handles("in a plain one behind one", SIGUSR2, SA_ONSTACK, [](int) { tells("in the inner one"); });
+    });
+    if (!sigsetjmp(place, 1))
+        handles("not here", SIGUSR1, SA_ONSTACK, [](int) { siglongjmp(place, 1); });
+    tells("behind a jump");
+    try {
+        handles("not here", SIGUSR1, SA_ONSTACK | SA_NODEFER, [](int) { throw 1; });
+    } catch (int) {
+        tells("behind an exception");
+    }
+    static char memory[1 << 17];
+    getcontext(&inner);
+    inner.uc_stack.ss_sp = memory, inner.uc_stack.ss_size = sizeof memory;
+    makecontext(&inner, in_a_context, 0);
+    struct sigaction action = {};
+    action.sa_handler = [](int) { tells("in a context's handler"); }, action.sa_flags = SA_ONSTACK;
+    sigaction(SIGWINCH, &action, nullptr);
+    handles("behind a switch", SIGUSR1, 0, [](int) { swapcontext(&outer, &inner); });
+    sigaltstack(&(stack.ss_flags = SS_DISABLE, stack), nullptr);
+    tells("none any more");
+    handles("behind the last", SIGUSR1, SA_ONSTACK, [](int) { tells("in the last handler"); });
+}
+
+// Nothing that the handler of an overflow tries takes away the room that the next one needs.
+static void takes_its_room_away(int signal) {
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    const bool is_taken = sigaltstack(&none, nullptr) == 0;
+    std::printf("taken away: %d\n", is_taken);
+    siglongjmp(place, signal);
+}
+
+static void overflows_with_room() {
+    stack_t stack = {};
+    stack.ss_sp = alternate, stack.ss_size = sizeof alternate;
+    sigaltstack(&stack, nullptr);
+    struct sigaction action = {};
+    action.sa_handler = takes_its_room_away, action.sa_flags = SA_ONSTACK;
+    sigaction(SIGSEGV, &action, nullptr);
+    for (volatile int i = 0; i < 3; i++)
+        if (!sigsetjmp(place, 1))
+            std::printf("%d\n", sinks(0));
+}
+
 int main() {
+    knows_its_stack();
+    overflows_with_room();
     together();
     overflows();
     std::signal(SIGUSR1, handler);

@@ -2,7 +2,7 @@
 use super::identity;
 use crate::SyscallContext;
 use crate::outcome::{Fault, Halt, Reply};
-use crate::signal_state::{ACTION, Info, LAST};
+use crate::signal_state::{ACTION, AUTODISARM, Info, LAST};
 use crate::wire::{Record, word};
 use rustix::io::Errno;
 use std::time::Instant;
@@ -57,22 +57,28 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
 }
 
 /// `sigaltstack(new or null, old or null)`. Handlers run on the stack that they interrupt: frames use no memory that the program chooses. So
-/// this only says how much of that stack is kept for handlers of its overflow.
+/// this only says how much of that stack is kept for handlers of its overflow. To a handler that asked for the alternate stack it says that this
+/// is where it runs, and does not change it, as on Linux: the handler may be one of an overflow, in what is kept.
 pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply {
     const KINDS: [i32; 3] = [0, libc::SS_ONSTACK, libc::SS_DISABLE];
-    const AUTODISARM: u32 = 1 << 31;
+    let has_one = ctx.process.signals().alternate(ctx.thread.slot, None).is_some();
+    let is_on = has_one && ctx.stack.is_on_alternate();
     let new = match new {
         0 => None,
         new => {
             let [start, flags, size] = ctx.words(new)?;
-            let kind = (flags as u32 & !AUTODISARM) as i32;
+            if is_on {
+                return Err(Errno::PERM.into());
+            }
+            let flags = u64::from(flags as u32);
+            let kind = (flags & !AUTODISARM) as i32;
             if !KINDS.contains(&kind) {
                 return Err(Errno::INVAL.into());
             }
             if kind != libc::SS_DISABLE && size < libc::MINSIGSTKSZ as u64 {
                 return Err(Errno::NOMEM.into());
             }
-            Some((kind != libc::SS_DISABLE).then_some([start, u64::from(flags as u32 & AUTODISARM), size]))
+            Some((kind != libc::SS_DISABLE).then_some([start, flags & AUTODISARM, size]))
         }
     };
     if let Some(new) = new {
@@ -80,6 +86,7 @@ pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply 
     }
     let before = ctx.process.signals().alternate(ctx.thread.slot, new);
     let [start, flags, size] = before.unwrap_or([0, libc::SS_DISABLE as u64, 0]);
+    let flags = if is_on { flags | libc::SS_ONSTACK as u64 } else { flags };
     ctx.give(old, &Record::new().u64(start).u64(flags).u64(size).0)?;
     Ok(0)
 }

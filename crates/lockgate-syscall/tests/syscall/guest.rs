@@ -431,6 +431,10 @@ impl lockgate_syscall::ControlStack for Deep {
         Ok(())
     }
 
+    fn is_on_alternate(&self) -> bool {
+        false
+    }
+
     fn mask_changes(&self, _: u64) {}
 
     fn each_function(&self, see: &mut dyn FnMut(lockgate_syscall::InProgress) -> std::ops::ControlFlow<()>) {

@@ -60,6 +60,8 @@ pub(super) struct Interruption {
     pub room: Option<u64>,
     /// Where the handler's copy of its `ucontext_t` lies.
     pub copy: u64,
+    /// Its handler asks for the alternate stack that the thread has, and is told that it runs there.
+    pub alternate: bool,
     /// Its handler has had what the stack keeps opened ([`reserve`](super::reserve)): who leaves the handler closes that.
     pub opened: bool,
     /// Where the module's registers are saved first: what is the caller's there, as `UNHIDDEN_*`.

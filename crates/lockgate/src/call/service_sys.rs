@@ -298,6 +298,18 @@ impl ControlStack for Stack<'_> {
         closed.map(|_| ())
     }
 
+    fn is_on_alternate(&self) -> bool {
+        // SAFETY: only the gate makes one, on its thread: the thread's own state and records, and its interruptions.
+        unsafe {
+            let Some(state) = (*block()).state.as_ref() else { return false };
+            // (A handler may have called the host, which has called the domain again.)
+            state.records().filter(|record| (**record).is_entry()).any(|record| {
+                let mut handlers = state.interruptions.on(record.cast(), self.domain, self.control);
+                handlers.any(|one| (*one).alternate)
+            })
+        }
+    }
+
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {
         // SAFETY: only the gate makes one.
         let behind = |at| unsafe { interrupted(self.gate, at) };

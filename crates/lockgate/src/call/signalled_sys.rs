@@ -445,6 +445,7 @@ unsafe fn begin(
         (*one).bottom = bottom;
         (*one).context = domain.contexts().word(domain.slot_of(bottom));
         (*one).copy = copy;
+        (*one).alternate = handler.alternate;
         (*one).previous = (*below).interruption;
         let mut registers = [0; 16];
         // What functions keep for their callers (rbx, rbp, r12 to r15) is as it was: who unwinds out of the handler finds it as if the handler

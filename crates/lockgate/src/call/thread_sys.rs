@@ -645,8 +645,8 @@ pub(crate) fn beyond_depth(state: &ThreadState, allowed: u32) -> bool {
     depth > allowed.into()
 }
 
-/// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand. So
-/// much a nested call on a coroutine's stack must leave, too.
+/// Stack that a thread must have left at its first call, bytes, where the library looks: what is done for it then, and for its domain, takes some
+/// twenty thousand. So much a nested call on a coroutine's stack must leave, too. (lockgate.h says how much that is at the caller.)
 pub(super) const LEAST_STACK: u64 = 32 << 10;
 
 /// The same to make a domain, to start it, or to start it again: frames of the library's come before those of the call.

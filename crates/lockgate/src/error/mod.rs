@@ -241,10 +241,10 @@ pub enum CallError {
         "a signal handler cannot call a domain, nor can frames deeper than a call that a handler has left by longjmp; set a flag there and call later"
     )]
     SignalHandler,
-    /// Nested calls between host and domains have used up the host's stack, or a thread has less than 32 KiB of it left at its first call, or less
-    /// than 64 KiB where it makes a domain or has one start again; or a nested call comes from another stack than the call that it is nested in, or from a thread on which such calls have come back out of turn.
+    /// Nested calls between host and domains have used up the host's stack, or a thread has less than 40 KiB of it left at its first call, or less
+    /// than 80 KiB where it makes a domain or has one start again; or a nested call comes from another stack than the call that it is nested in, or from a thread on which such calls have come back out of turn.
     #[error(
-        "the host's stack would overflow: too many nested calls between host and domains, or less than 32 KiB of stack at a thread's first call (64 KiB to make or reset a domain); or a nested call came from another stack, such as a coroutine's"
+        "the host's stack would overflow: too many nested calls between host and domains, or less than 40 KiB of stack at a thread's first call (80 KiB to make or reset a domain); or a nested call came from another stack, such as a coroutine's"
     )]
     TooDeep,
     /// The domain belongs to a parent of this process, where it lives on.
