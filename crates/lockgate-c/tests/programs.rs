@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use support::Part;
 
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 17] = [
     "modules",
     "calls",
     "domains",
@@ -16,6 +16,7 @@ const PROGRAMS: [&str; 16] = [
     "arenas",
     "registry",
     "alone",
+    "covered",
     "handlers",
     "threads",
     "hosts",
@@ -95,6 +96,11 @@ fn registry() {
 #[test]
 fn alone() {
     passes("alone");
+}
+
+#[test]
+fn covered() {
+    passes("covered");
 }
 
 #[test]

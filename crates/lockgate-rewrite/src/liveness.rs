@@ -17,6 +17,20 @@ const BUDGET: usize = 2000;
 pub(crate) const ARITHMETIC_FLAGS: u32 =
     RflagsBits::CF | RflagsBits::PF | RflagsBits::AF | RflagsBits::ZF | RflagsBits::SF | RflagsBits::OF;
 
+/// Shifts, whose count may be in cl.
+const SHIFTS: [Mnemonic; 10] = [
+    Mnemonic::Shl,
+    Mnemonic::Sal,
+    Mnemonic::Shr,
+    Mnemonic::Sar,
+    Mnemonic::Rol,
+    Mnemonic::Ror,
+    Mnemonic::Rcl,
+    Mnemonic::Rcr,
+    Mnemonic::Shld,
+    Mnemonic::Shrd,
+];
+
 /// 64-bit registers by number.
 pub(crate) const REGISTERS: [Register; 16] = [
     Register::RAX,
@@ -152,8 +166,11 @@ impl Liveness {
                 if budget == 0 || flags_read(&ins.code) & wanted != 0 {
                     return false;
                 }
-                // A repeated comparison that runs zero times leaves the flags alone.
-                if !(ins.code.has_rep_prefix() || ins.code.has_repne_prefix()) {
+                // A repeated comparison that runs zero times leaves the flags alone, and so does a shift by zero.
+                let by_cl = ins.code.op_count() > 0
+                    && ins.code.op_register(ins.code.op_count() - 1) == Register::CL
+                    && SHIFTS.contains(&ins.code.mnemonic());
+                if !(ins.code.has_rep_prefix() || ins.code.has_repne_prefix() || by_cl) {
                     wanted &= !ins.code.rflags_modified();
                 }
                 if wanted == 0 {

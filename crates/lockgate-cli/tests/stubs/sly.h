@@ -46,6 +46,7 @@ struct entry { long key, value[7]; };
 const struct entry *sly_search(const struct entry *base LG_IN LG_SIZE(n), size_t n) LG_WITHIN(base);
 
 /* Pointers that move on through buffers, and numbers that say how far. */
+int sly_count(int *out LG_OUT LG_SIZE(room) LG_WRITTEN(*got), int room, int *got LG_OUT) LG_ERROR(-7);
 int sly_stream(const char **in LG_IN LG_CURSOR LG_SIZE(*left), size_t *left LG_INOUT, char **out LG_OUT LG_CURSOR LG_SIZE(*room),
                size_t *room LG_INOUT) LG_ERROR(-7);
 

@@ -192,6 +192,8 @@ static void moves_on(void)
     }
     from = NULL, left = 0, room = 4;
     CHECK(sly_stream(&from, &left, &to, &room) == 0 && !from && !left && room == 4 && to == got);
+    FAILS(7, sly_stream(&from, &left, &to, &room) == -7, LG_STUB_LENGTH, "in");
+    CHECK(!from && !left && room == 4 && to == got);
 }
 
 static void bounds(void)

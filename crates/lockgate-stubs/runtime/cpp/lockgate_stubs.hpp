@@ -157,7 +157,11 @@ inline constexpr bool is_seen_as = std::is_convertible_v<From (*)[], To (*)[]> |
 
 template <class C> using element_of = std::remove_pointer_t<decltype(std::data(std::declval<C &>()))>;
 
-// Elements that lie one behind the other, and how many: of a vector, an array, a string, a view, a std::span.
+// Where an empty container lies: it is no null pointer to the library, whose answers are then held against a size of zero.
+inline constexpr std::max_align_t nothing{};
+inline const volatile void *start_of(const volatile void *data) { return data ? data : &nothing; }
+
+// Elements that lie one behind the other, and how many: of a vector, an array, a string, a view, a std::span. A span that is made of nothing is null.
 template <class T> class span {
   public:
     using element_type = T;
@@ -172,7 +176,7 @@ template <class T> class span {
     template <class C, class = std::enable_if_t<is_seen_as<element_of<std::remove_reference_t<C>>, T>>,
               class = std::enable_if_t<std::is_const_v<T> || std::is_lvalue_reference_v<C> || !std::is_class_v<C> ||
                                        !std::is_const_v<element_of<const std::remove_reference_t<C>>>>>
-    span(C &&elements) noexcept : data_(pointer(std::data(elements))), size_(std::size(elements))
+    span(C &&elements) noexcept : data_(pointer(start_of(std::data(elements)))), size_(std::size(elements))
     {
     }
     // Does its zero belong to it? std::string_view(…) is without, span(…, sizeof …) with it.

@@ -61,12 +61,12 @@ core::arch::global_asm!(
     jne \covered
     .endm
 
-    # It does not: nothing of its own is in transit. What is another's stays. Keeps rax; changes rdi and rsi.
-    .macro lockgate_gate_stays
+    # It does not: nothing of its own is in transit. What is another's stays. Keeps rax; changes rdi and \scratch.
+    .macro lockgate_gate_stays scratch
     mov %rax,%rdi
     mov %rsp,%rax
-    xor %esi,%esi
-    cmpxchg %rsi,%fs:{TRANSIT}(%r10)
+    mov $0,\scratch
+    cmpxchg \scratch,%fs:{TRANSIT}(%r10)
     mov %rdi,%rax
     .endm
 
@@ -498,7 +498,7 @@ lockgate_gate_check:
     jmp .Lgate_unwind
 
 .Lgate_covered:
-    lockgate_gate_stays
+    lockgate_gate_stays %rsi
 .Lgate_pending:
     push %rax
     push %rdx
@@ -683,7 +683,7 @@ lockgate_gate_resolve:
     .cfi_restore_state
 
 .Lresolve_covered:
-    lockgate_gate_stays
+    lockgate_gate_stays %rsi
 .Lresolve_pending:
     lockgate_gate_ask
     jmp .Lresolve_back
@@ -816,7 +816,7 @@ lockgate_gate_syscall:
     jmp .Lsyscall_leave
 
 .Lsyscall_covered:
-    lockgate_gate_stays
+    lockgate_gate_stays %rsi
 .Lsyscall_pending: # where the call goes on, signals of the domain's own may be waiting
     push %rcx
     push %rcx
@@ -940,7 +940,7 @@ lockgate_gate_syscall_as_call:
     jmp .Las_call_leave
 
 .Las_call_covered:
-    lockgate_gate_stays
+    lockgate_gate_stays %r8 # (The result is in rsi.)
 .Las_call_pending:
     mov {BINDING}-{RECORD}(%rbx),%rcx
     lockgate_gate_modules_words 1
@@ -1027,7 +1027,7 @@ lockgate_gate_resume:
     jmp .Lresume_leave
 
 .Lresume_covered:
-    lockgate_gate_stays
+    lockgate_gate_stays %rsi
 .Lresume_pending:
     lockgate_gate_ask
     jmp .Lresume_back

@@ -381,17 +381,24 @@ fn moved(
     let another = infix(now.clone(), "!=", cast("void *", host.clone()));
     let resized = infix(group(bytes(buffer, name, own)), "!=", room());
     let changed = infix(another, "||", group(infix(host.clone(), "&&", resized)));
+    // (Where the program has no buffer, what counts the rest of one that moves on stays as it is.)
+    let room_left = || match field.cursor {
+        true => group(choice(host.clone(), left(), bytes(buffer, name, own))),
+        false => left(),
+    };
+    let rest = length(count, buffer.element, room_left(), name);
+    let rest = if field.cursor { rest } else { choice(host.clone(), rest, zero()) };
     let why = "the program has put another buffer there, or said another size, before the call returned: the library has the first one";
     let mut steps = vec![
         when(changed, [fail("LG_STUB_POINTER", name, why)]),
         variable("size_t", "moved", moved),
-        variable("size_t", "rest", choice(host.clone(), length(count, buffer.element, left(), name), zero())),
+        variable("size_t", "rest", rest),
         Step::Do(cast("void", word("rest"))),
     ];
     // The program goes on behind what it moved over, and takes it for done: two numbers, one truth.
     if field.cursor {
         let why = "the library moved the pointer on by more or less than it says is done";
-        let differ = infix(word("rest"), "!=", left());
+        let differ = infix(word("rest"), "!=", room_left());
         steps.push(when(differ, [fail("LG_STUB_LENGTH", name, why)]));
     }
     let written = match buffer.written.as_ref().filter(|_| !field.cursor) {
