@@ -165,6 +165,11 @@ fn look(value: &str, outcome: &Outcome, own: &str, plan: &Plan, given: &str) -> 
     }
 }
 
+/// Whether the program has a function of this type: not of one that jumps, as then no call of the program's would come back.
+fn has_callback(callback: &CallbackPlan) -> bool {
+    !callback.parameters.contains(&Outcome::Jump)
+}
+
 fn callback(callback: &CallbackPlan, plan: &Plan) -> String {
     let CallbackPlan { name, prototype, parameters, .. } = callback;
     let declared: Vec<String> =
@@ -241,7 +246,9 @@ fn argument(parameter: &Parameter, passing: &Passing, plan: &Plan) -> (String, S
             };
             return (text, seen);
         }
-        Passing::Callback { name: type_name } => format!("hm_small() ? (void *)called_{type_name} : 0"),
+        Passing::Callback { name: type_name } if plan.callbacks.get(type_name).is_some_and(has_callback) => {
+            format!("hm_small() ? (void *)called_{type_name} : 0")
+        }
         Passing::Data { .. } => "hm_data()".to_owned(),
         _ => "0".to_owned(),
     };
@@ -280,7 +287,7 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
     let mut text = format!(
         "#include <{header}>\n#define GIVEN lg_{short}_given\n#define ERROR lg_{short}_error\n{HOST}\n"
     );
-    for callback_plan in plan.callbacks.values().filter(|c| !c.parameters.contains(&Outcome::Jump)) {
+    for callback_plan in plan.callbacks.values().filter(|c| has_callback(c)) {
         text += &callback(callback_plan, plan);
     }
     // (Functions that make a list of their arguments stand before all that call them.)

@@ -16,6 +16,9 @@ struct action {
     void (*restorer)(void);
     unsigned long mask;
 };
+#ifdef __cplusplus
+extern "C"
+#endif
 void come_back(void);
 __asm__(".text\ncome_back: mov $15, %eax\nsyscall");
 
