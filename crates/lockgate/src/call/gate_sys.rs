@@ -175,7 +175,7 @@ pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, 
     // SAFETY: live records; the return address is on the control stack, where the module's call put it.
     unsafe {
         let (registers, entry) = (thread_sys::registers_at(gate), (*entry(gate)).control);
-        *state.ending.get() = Some(RawFault { cause, address: 0, entry, registers });
+        state.ends(RawFault { cause, address: 0, entry, registers });
     }
 }
 
@@ -227,7 +227,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
             return LEFT;
         }
         if let Some(cause) = cause
-            && (*state.ending.get()).is_none()
+            && state.ending_of((*entry(gate)).control).is_none()
         {
             record_fault(state, gate, cause);
         }
@@ -240,9 +240,9 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
 unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
     // SAFETY: live records and the thread's own state.
     unsafe {
-        let ending = (*state.ending.get()).take();
+        let entry = entry(gate);
+        let ending = state.take_ending_of((*entry).control);
         if let Some(raw) = &ending {
-            let entry = entry(gate);
             if raw.cause != Cause::Forked {
                 state.breaks_off(entry, &*(*(*entry).binding).domain);
             }

@@ -213,7 +213,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 }
                 // Should its function come back all the same, the gate does not know its record any more.
                 (*top.cast::<GateRecord>()).mark = GATE.into();
-                *state.ending.get() = None;
+                state.take_ending_of(control);
             } else if let Some(domain) = domain {
                 state.breaks_off(entry, &domain);
                 let next = top.byte_add(RECORD as usize).cast::<GateRecord>();

@@ -185,7 +185,7 @@ unsafe fn find(
                 Some(handler) => Some(Next::Handler(handler)),
                 None => {
                     // As if there were no handlers at all.
-                    *state.ending.get() = Some(*raw);
+                    state.ends(*raw);
                     (*state.block).pending = 1;
                     return Ok(ASKS_AGAIN);
                 }

@@ -15,7 +15,7 @@ use super::waiting::{For, Waiting};
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::error::{CallError, Panic};
 use crate::host::{Owner, PerProcess, locked, maps};
-use crate::report::{RawFault, Registers};
+use crate::report::{Cause, RawFault, Registers};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::stack;
 use lockgate_syscall::{Sharing, Threads};
@@ -179,6 +179,33 @@ pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess
 pub(super) const LEFT: u64 = 0;
 
 impl ThreadState {
+    /// A call's end waits for its gate to take it. Until then no call begins: a handler's own would have this end, or an end of its own in its place.
+    pub(super) fn ends(&self, end: RawFault) {
+        loop {
+            // SAFETY: our own state.
+            unsafe { *self.ending.get() = Some(end) };
+            ask_before_calls();
+            // (A handler may have come before the question, and its call have put an end of its own there.)
+            if self.ending_of(end.entry).is_some() {
+                break;
+            }
+        }
+    }
+
+    /// The end that waits for the gate of the call that was entered at this control address.
+    pub(super) fn ending_of(&self, control: u64) -> Option<RawFault> {
+        // SAFETY: our own state.
+        unsafe { *self.ending.get() }.filter(|ending| ending.entry == control)
+    }
+
+    /// The same, which waits no more.
+    pub(super) fn take_ending_of(&self, control: u64) -> Option<RawFault> {
+        let ending = self.ending_of(control)?;
+        // SAFETY: our own state.
+        unsafe { *self.ending.get() = None };
+        Some(ending)
+    }
+
     /// Address of the slot table's entry for a domain.
     fn slot(&self, id: u32) -> *mut u64 {
         assert!((id as usize) < MAX_STRIDES);
@@ -550,18 +577,30 @@ pub(super) fn ask_before_calls() {
     unsafe { (*block()).alternate_size = u64::MAX };
 }
 
-/// A function of the host's that has ended the call that it was called in calls nothing before it has returned.
+/// A function of the host's that has ended the call that it was called in calls nothing before it has returned. Nor does a handler while the gate has
+/// yet to take a call's end.
 ///
 /// # Errors
-/// [`CallError::Panic`], for such a function. The thread's next call asks again.
+/// [`CallError::Panic`], for such a function; [`CallError::SignalHandler`], where the library has ended the call. The thread's next call asks again.
 pub(crate) fn may_call(state: &ThreadState) -> Result<(), CallError> {
     // SAFETY: our own state.
-    if unsafe { (*state.ending.get()).is_none() } {
+    let Some(ending) = (unsafe { *state.ending.get() }) else { return Ok(()) };
+    // (A call that was left has no gate that would take its end.)
+    // SAFETY: live records.
+    if !state.records().any(|record| unsafe {
+        (*record).is_entry() && (*record.cast::<EntryRecord>()).control == ending.entry
+    }) {
+        state.take_ending_of(ending.entry);
         return Ok(());
     }
     ask_before_calls();
-    let why = "the function is to return before anything is called".to_owned();
-    Err(CallError::Panic(Panic::new(Box::new(why))))
+    match ending.cause {
+        Cause::Panic | Cause::Callee | Cause::Forked => {
+            let why = "the function is to return before anything is called".to_owned();
+            Err(CallError::Panic(Panic::new(Box::new(why))))
+        }
+        _ => Err(CallError::SignalHandler),
+    }
 }
 
 /// Publishes the state to the signal handler and the slow paths: they find it through the block.

@@ -137,10 +137,10 @@ unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64,
             return 0;
         }
         // (If the call ends in any case, its proxy sets free what the thread has.)
-        if (*state.ending.get()).is_some() {
+        let entry: *const EntryRecord = entry(gate);
+        if state.ending_of((*entry).control).is_some() {
             return 0;
         }
-        let entry: *const EntryRecord = entry(gate);
         if space::is_inherited((*entry).control) {
             end_call(Cause::Forked);
             return 0;

@@ -618,6 +618,18 @@ fn calls_of_handlers_on_the_hosts_stack_take_no_error_away() {
     }
 }
 
+/// The same of a call that a gate is to end, since it asked for a context, or a place to jump to, that cannot be had; the handler's call goes through a
+/// gate of its own. Red if that one takes the end that waits for the other: the handler's call fails, and the domain goes on.
+#[test]
+fn calls_of_handlers_are_not_those_of_what_has_ended_the_call() {
+    for scenario in ["jump_nowhere", "turn_nowhere"] {
+        let outcomes = with_handler(scenario, Some("asks"), Event::Signal, usize::MAX);
+        let expected =
+            ["entered", "refused"].map(|came_of_it| format!("Gate, then Gate; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
 /// A handler jumps out of the gate that binds an import at its first call: the client's next calls begin where all did. Red if that gate
 /// does not say in its record what the thread's place in the client was: it is another domain's then.
 #[test]

@@ -76,6 +76,7 @@ fn server() -> Guest {
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum;
         }
+        long jump_nowhere(long x) { static jmp_buf nowhere; longjmp(nowhere, 1); return x; }
         #include <ucontext.h>
         static ucontext_t turning, turned;
         static char room[32768];
@@ -113,6 +114,15 @@ fn server() -> Guest {
             long sum = 3 + wrong;
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum;
+        }
+        /* By a word that was good for one switch. */
+        long turn_nowhere(long x) {
+            turn(x);
+            ucontext_t old = turning;
+            turn(x);
+            made = 0;
+            swapcontext(&turned, &old);
+            return x;
         }
         /* Takes the context, and goes on at an early place of it, which uses much of its stack. */
         long invade(long x) {
@@ -160,6 +170,7 @@ fn server() -> Guest {
             return x + 1;
         }
         long ask(long x) { return x + 1 + 0 * getpid(); }
+        long ask_and_smash(long x) { return smash(x + 0 * getpid()); }
         /* By an instruction of its own, over which all registers are kept. */
         long ask_directly(long x) {
             long number = SYS_getpid;
@@ -333,6 +344,9 @@ fn server() -> Guest {
         "long for_ever(long)",
         "long call_back(long)",
         "long crash(long)",
+        "long jump_nowhere(long)",
+        "long turn_nowhere(long)",
+        "long ask_and_smash(long)",
         "long remember(long)",
         "long jump(long)",
         "long turn(long)",
@@ -529,6 +543,8 @@ impl World {
             | "remember"
             | "remember_across_service"
             | "jump"
+            | "jump_nowhere"
+            | "turn_nowhere"
             | "map"
             | "make"
             | "ask"
@@ -994,7 +1010,7 @@ fn victim() {
     let own = own.as_deref();
     let handle = match own {
         None => handler as Handler,
-        Some("calls" | "calls another" | "invites" | "looks") => call_in_handler,
+        Some("calls" | "calls another" | "asks" | "invites" | "looks") => call_in_handler,
         Some("fails") => fail_in_handler,
         Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
@@ -1097,6 +1113,7 @@ fn victim() {
                 Some("invites") => "invite",
                 Some("fails") => "fall",
                 Some("looks") => "is_below",
+                Some("asks") => "ask_and_smash",
                 _ => "smash",
             };
             let smash = || Called::Typed(smashed.bind(name).expect("an export"));
