@@ -13,6 +13,9 @@ pub trait Sleep {
     /// The thread is about to sleep in another way.
     fn rests(&self);
 
+    /// The thread has waited for time that was over already: it need not sleep.
+    fn has_waited(&self);
+
     /// Sleeps at `word` while that is `value`, until woken, or so long at most. (The sleeper looks again in any case.)
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>);
 

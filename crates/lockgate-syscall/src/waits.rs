@@ -194,6 +194,9 @@ impl Waits {
             }
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
+                if looks == 0 {
+                    caller.sleep.has_waited();
+                }
                 break Ok(Wake::TimedOut);
             }
             // (What is no lock by name may be given back without a word: libc's `busy`.)

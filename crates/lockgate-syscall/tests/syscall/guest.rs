@@ -29,6 +29,8 @@ struct Asleep;
 impl Sleep for Asleep {
     fn rests(&self) {}
 
+    fn has_waited(&self) {}
+
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {
         let _ = futex::wait(word, futex::Flags::PRIVATE, value, left);
     }

@@ -73,6 +73,12 @@ impl Sleep for Resting<'_> {
         }
     }
 
+    /// A program has begun, whether the processor has left it time to sleep or not. (Those who wait for its turns have one behind the system call.)
+    fn has_waited(&self) {
+        // SAFETY: our own block.
+        self.turns.rest(unsafe { (*block()).tid });
+    }
+
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {
         self.rests();
         Disturbed.wait(word, value, left);

@@ -170,6 +170,8 @@ pub(super) struct Disturbed;
 impl Sleep for Disturbed {
     fn rests(&self) {}
 
+    fn has_waited(&self) {}
+
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {
         asleep(word, value, left);
     }
