@@ -2271,6 +2271,24 @@ fn what_has_two_readings_is_refused() {
         (true, "GetErrorPtr", "const char *GetErrorPtr(void)"),
         (true, "error_position", "const char *error_position(struct entry *entry)"),
         (true, "last_message", "const char *last_message(void)"),
+        (true, "next_word", "const char *next_word(const char *text)"),
+        (false, "next_told", "const char *next_told(const char *text) LG_STRING"),
+        (false, "next_name", "const char *next_name(struct entry *entry, const char *name)"),
+        (true, "number", "int number(const char *text, const char **end LG_OUT)"),
+        (
+            true,
+            "number_at",
+            "int number_at(struct entry *entry, const char *text, const char **endptr LG_OUT)",
+        ),
+        (true, "split", "int split(const char *text, const char **word LG_OUT)"),
+        (false, "split_told", "int split_told(const char *text, const char **end LG_OUT LG_STRING)"),
+        (false, "look_up", "int look_up(struct entry *entry, const char *key, const char **value LG_OUT)"),
+        (true, "parsed", "int parsed(struct entry *entry, struct parsed *parsed LG_OUT)"),
+        (
+            true,
+            "set_parse",
+            "void set_parse(struct entry *entry, int (*parse)(void *data, const char *rest), void *data)",
+        ),
         (false, "last_told", "const char *last_told(void) LG_STRING"),
         (false, "version_string", "const char *version_string(void)"),
         (false, "set_name", "int set_name(struct entry *entry, const char *name)"),
@@ -2287,7 +2305,7 @@ fn what_has_two_readings_is_refused() {
         ),
     ];
     let text: String = declarations.iter().map(|(_, _, declaration)| format!("{declaration};\n")).collect();
-    let before = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\nstruct entry;\n";
+    let before = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\nstruct entry;\nstruct parsed { int n; const char *tail LG_OUT; };\n";
     std::fs::write(&header, format!("{before}{text}")).expect("a file");
     let text = crate::reading::explained(&header, &[]).out;
     for (vague, name, declaration) in declarations {

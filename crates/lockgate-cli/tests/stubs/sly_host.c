@@ -194,6 +194,11 @@ static void moves_on(void)
     CHECK(sly_stream(&from, &left, &to, &room) == 0 && !from && !left && room == 4 && to == got);
     FAILS(7, sly_stream(&from, &left, &to, &room) == -7, LG_STUB_LENGTH, "in");
     CHECK(!from && !left && room == 4 && to == got);
+    /* One variable cannot stand at two places. */
+    to = strcpy(got, "....");
+    left = room = 4;
+    FAILS(0, sly_stream((const char **)&to, &left, &to, &room) == -7, LG_STUB_POINTER, "out");
+    CHECK(to == got && left == 4 && room == 4 && !strcmp(got, "...."));
 }
 
 static void bounds(void)

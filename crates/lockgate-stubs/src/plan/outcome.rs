@@ -362,6 +362,7 @@ impl Planner<'_> {
                 .and_then(|()| is_counted(inner, &self.notes(inner)))
                 .and_then(|()| self.outcome(inner, &prototype.parameters, false))
                 .and_then(|outcome| {
+                    self.is_no_place(inner, &outcome)?;
                     let ways = Ways { passing: None, outcome: Some(&outcome) };
                     act(&inner.notes, &inner.kind, ways).map(|()| outcome)
                 });

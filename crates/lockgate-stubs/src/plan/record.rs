@@ -147,6 +147,7 @@ impl Planner<'_> {
                 (passing, outcome)
             }
         };
+        self.is_no_place(field, &outcome)?;
         act(&field.notes, &field.kind, Ways { passing: Some(&passing), outcome: Some(&outcome) })?;
         // (What the library writes behind a field is copied back as it is.)
         if notes.string && matches!(passing, Passing::Buffer(_)) {

@@ -4,7 +4,7 @@
 //! annotation.
 use super::failure::words;
 use super::{No, Outcome, Passing, Planner, no};
-use crate::header::model::{CType, Function};
+use crate::header::model::{CType, Function, Parameter};
 
 /// What stores something.
 const SETS: &[&str] = &["set", "put", "assign", "change", "replace", "swap", "exchange"];
@@ -23,6 +23,12 @@ const WHERE: &[&str] = &[
     "remainder",
     "remaining",
     "unparsed",
+];
+
+/// Where something is, if the function is given the text that it may be in.
+const WITHIN: &[&str] = &[
+    "at", "after", "before", "begin", "find", "first", "last", "locate", "next", "search", "skip", "skips",
+    "start",
 ];
 
 /// Text that is the same in every call.
@@ -64,15 +70,33 @@ impl Planner<'_> {
             )
             .map_err(|no| (Some(format!("parameter {}", parameter.name)), no));
         }
+        for (parameter, passing) in prototype.parameters.iter().zip(passings) {
+            let Passing::Pointer { after, .. } = passing else { continue };
+            let by_rule = matches!(**after, Outcome::String { .. }) && !self.notes(parameter).string;
+            let sign = by_rule.then(|| says_where(&parameter.name)).flatten().or_else(|| {
+                let is_place = by_rule && parameter.kind.pointee().is_some_and(is_constant_text);
+                (is_place && is_of_text(passings))
+                    .then(|| "the function is given text, and no handle".to_owned())
+            });
+            let Some(sign) = sign else { continue };
+            return is_place(&sign, &parameter.name)
+                .map_err(|no| (Some(format!("parameter {}", parameter.name)), no));
+        }
         let by_rule = matches!(result, Outcome::String { .. }) && !notes.string;
-        let Some(sign) = by_rule.then(|| self.points(function)).flatten() else { return Ok(()) };
-        no(
-            format!("it may be a place in text that the library was given, which is another one in a copy: {sign}"),
-            format!(
-                "annotate `{name}` with LG_STRING if programs only read the text, or with LG_WITHIN(…) if it lies in a parameter; else leave it out with LG_OMIT"
-            ),
-        )
-        .map_err(|no| (Some("result".to_owned()), no))
+        let Some(sign) = by_rule.then(|| self.points(function, passings)).flatten() else { return Ok(()) };
+        is_place(&sign, name).map_err(|no| (Some("result".to_owned()), no))
+    }
+
+    /// Nothing that the library shows as text, in a structure or to a callback, is a place by its name.
+    ///
+    /// # Errors
+    /// Why it may be one.
+    pub(super) fn is_no_place(&self, shown: &Parameter, outcome: &Outcome) -> Result<(), No> {
+        let by_rule = matches!(outcome, Outcome::String { .. }) && !self.notes(shown).string;
+        match by_rule.then(|| says_where(&shown.name)).flatten() {
+            Some(sign) => is_place(&sign, &shown.name),
+            None => Ok(()),
+        }
     }
 
     /// By what sign a function keeps what it is given: it gives back what was there before, or another one gives what it has set.
@@ -96,11 +120,14 @@ impl Planner<'_> {
     }
 
     /// By what sign the result of a function is a place.
-    fn points(&self, function: &Function) -> Option<String> {
+    fn points(&self, function: &Function, passings: &[Passing]) -> Option<String> {
         let words = words(&function.name);
         let says = |of: &[&str]| words.iter().find(|word| of.contains(&word.as_str()));
-        if let Some(word) = says(WHERE) {
-            return Some(format!("its name says `{word}`"));
+        if let Some(sign) = says_where(&function.name) {
+            return Some(sign);
+        }
+        if let Some(word) = says(WITHIN).filter(|_| is_of_text(passings)) {
+            return Some(format!("its name says `{word}`, and the function is given text, and no handle"));
         }
         // (`sqlite3_libversion`)
         let fixed = says(FIXED).is_some() || words.iter().any(|word| word.ends_with("version"));
@@ -109,6 +136,41 @@ impl Planner<'_> {
         }
         None
     }
+}
+
+/// The refusal of what `sign` says of the result, or the parameter, of this name.
+fn is_place<T>(sign: &str, name: &str) -> Result<T, No> {
+    no(
+        format!(
+            "it may be a place in text that the library was given, which is another one in a copy: {sign}"
+        ),
+        format!(
+            "annotate `{name}` with LG_STRING if programs only read the text, or with LG_WITHIN(…) if it lies in a parameter; else leave it out with LG_OMIT"
+        ),
+    )
+}
+
+/// By what sign what has this name is a place, whatever its function is given.
+pub(super) fn says_where(name: &str) -> Option<String> {
+    let words = words(name);
+    // (`endptr`, `pzTail`)
+    let is_it = |word: &&String| {
+        WHERE.contains(&word.as_str())
+            || word.strip_suffix("ptr").or(word.strip_suffix('p')).is_some_and(|word| WHERE.contains(&word))
+    };
+    words.iter().find(is_it).map(|word| format!("its name says `{word}`"))
+}
+
+/// Whether a function is about the text that it is given: it has no handle, of which an answer could be.
+fn is_of_text(passings: &[Passing]) -> bool {
+    let is_handle = |passing: &Passing| matches!(passing, Passing::Handle { .. });
+    passings.iter().any(|passing| matches!(passing, Passing::String { .. }))
+        && !passings.iter().any(is_handle)
+}
+
+/// Characters that are not the program's to change, or to free.
+fn is_constant_text(kind: &CType) -> bool {
+    kind.pointee().is_some_and(|to| to.is_character() && to.constant)
 }
 
 /// A pointer to characters.

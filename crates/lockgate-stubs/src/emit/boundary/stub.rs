@@ -383,6 +383,17 @@ impl<'p> Stub<'p> {
                 }
             }
         }
+        // (Pointers that move on are variables of the program's, too: one cannot stand at two places.)
+        let is_cursor = |(_, passing): &(&Parameter, &Passing)| matches!(passing, Passing::Cursor(_));
+        let cursors: Vec<&str> =
+            self.passed().filter(is_cursor).map(|(parameter, _)| parameter.name.as_str()).collect();
+        for (place, one) in cursors.iter().enumerate() {
+            for other in &cursors[place + 1..] {
+                let cell = |name: &str| address(local("c", name));
+                let cells = [cell(one), cell(other), number(false), text(*other)];
+                any.push(Step::Do(run("lgs_one_object", cells)));
+            }
+        }
         if !any.is_empty() {
             self.phases.ready.extend(any);
             self.phases.ready.push(when(failed(), [Step::End]));
