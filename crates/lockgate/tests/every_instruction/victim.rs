@@ -77,6 +77,7 @@ fn server() -> Guest {
             return sum;
         }
         long jump_nowhere(long x) { static jmp_buf nowhere; longjmp(nowhere, 1); return x; }
+        long jump_nowhere_later(long x) { static long calls; return calls++ ? jump_nowhere(x) : x; }
         #include <ucontext.h>
         static ucontext_t turning, turned;
         static char room[32768];
@@ -345,6 +346,7 @@ fn server() -> Guest {
         "long call_back(long)",
         "long crash(long)",
         "long jump_nowhere(long)",
+        "long jump_nowhere_later(long)",
         "long turn_nowhere(long)",
         "long ask_and_smash(long)",
         "long remember(long)",
@@ -746,6 +748,16 @@ extern "C" fn fail_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut l
     }));
 }
 
+/// Calls a function that its gate ends.
+extern "C" fn end_in_gate(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
+    HANDLED.set(Some(match function.as_ref().expect("a function").call(1) {
+        Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Gate => "failed",
+        Err(CallError::SignalHandler) => "refused",
+        _ => "WRONG",
+    }));
+}
+
 /// The same of a call in the middle of which another thread takes a context, or is kept out.
 extern "C" fn invade_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
@@ -1012,6 +1024,7 @@ fn victim() {
         None => handler as Handler,
         Some("calls" | "calls another" | "asks" | "invites" | "looks") => call_in_handler,
         Some("fails") => fail_in_handler,
+        Some("fails in a gate") => end_in_gate,
         Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
@@ -1114,6 +1127,7 @@ fn victim() {
                 Some("fails") => "fall",
                 Some("looks") => "is_below",
                 Some("asks") => "ask_and_smash",
+                Some("fails in a gate") => "jump_nowhere_later",
                 _ => "smash",
             };
             let smash = || Called::Typed(smashed.bind(name).expect("an export"));
