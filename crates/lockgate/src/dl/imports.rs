@@ -7,7 +7,7 @@ use super::service_sys::Service;
 use super::table::Pin;
 use super::{DlError, table};
 use crate::binding::Binding;
-use crate::call::{Gate, OnFailure};
+use crate::call::{AnyDomain, Gate, OnFailure};
 use crate::domain::{Core, release_functions};
 use crate::error::CallError;
 use crate::host::{Short, locked};
@@ -100,7 +100,9 @@ impl Scope {
                 core.gates().answer_import(import.slot, gate);
                 Ok(())
             }
-            (Err(_), Some(beyond)) => beyond(core, import.slot).map_err(|error| error.to_string()),
+            (Err(_), Some(beyond)) => {
+                beyond(&(core.clone() as Arc<dyn AnyDomain>), import.slot).map_err(|error| error.to_string())
+            }
             (Err(why), None) => Err(why),
         }
     }

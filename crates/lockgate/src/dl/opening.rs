@@ -4,6 +4,7 @@ use super::loaded::{Loaded, Scope, Services};
 use super::table::{self, Hold, Look, Pin, Row};
 use super::verdicts::{FileKey, Found, Hash, Opened};
 use super::{DlError, Library, Mode, Options};
+use crate::call::AnyDomain;
 use crate::domain::{Core, Domain, JoinError};
 use crate::module::Module;
 use crate::signature::printable;
@@ -245,7 +246,8 @@ fn alone(
         dependencies: Mutex::default(),
     });
     let answers = scope.clone();
-    let resolver = move |core: &Arc<Core>, slot| answers.answer_slot(core, slot);
+    let resolver =
+        move |domain: &Arc<dyn AnyDomain>, slot| answers.answer_slot(&Core::shared(domain.clone()), slot);
     let core = Core::new(&module, domain.resolver(Arc::new(resolver)))?;
     if mode.now {
         let unanswered = |missing| DlError::Imports { library: name.clone(), missing };
