@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup check-setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers findings clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -212,6 +212,9 @@ evidence: benches thorough verifier fuzz mutants sweep attacks systems libclangs
 
 layers: ## the pictures of layers in documents, from tests/hygiene/layers.txt
 	cargo run --locked --quiet -p hygiene --bin layers
+
+findings: ## the counts of docs/findings.md, from the tables of its appendix
+	cargo run --locked --quiet -p hygiene --bin findings
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man
