@@ -29,7 +29,7 @@ impl Slots {
     }
 }
 
-/// How many there are.
+/// How many [`Kept`] there are: domains at rest.
 static RESTING: PerProcess<AtomicUsize> = PerProcess::new(|| AtomicUsize::new(0));
 
 /// The first thread's storage of a domain at rest.
