@@ -1,12 +1,16 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup check-setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers findings clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 setup:
 	@scripts/setup.sh
+
+# (No debugger, no PostgreSQL, no other Rust: what uses these is in `make test`.)
+check-setup:
+	@scripts/setup.sh check
 
 build: ## the lockgate program, target/release/lockgate
 	@scripts/setup.sh build
@@ -31,7 +35,7 @@ wheels: ## the Python package's wheels, in build/wheels: for CPython 3.11 and la
 pythons: dist ## the wheels, and the Python package's tests with each CPython from 3.9 on that is installed
 	scripts/pythons.sh || [ $$? -eq 77 ]
 
-reproducible: dist ## builds the same once more in another folder: equal bytes
+reproducible: dist ## builds the same once more in another folder, and wheels and packages where there are some: equal bytes
 	scripts/reproducible-check.sh
 
 sbom: ## build/sbom.cdx.json: the crates that are linked in, with licences and checksums (CycloneDX)
@@ -87,7 +91,7 @@ lint: formatting ## formatting, lints, prose of documents and headers, documenta
 # What these two build is linted as it is compiled, so that neither compiles anything twice, nor what the other has compiled.
 LINTING = RUSTC_WORKSPACE_WRAPPER="$$PWD/scripts/lint-rustc.sh"
 
-check: setup formatting ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
+check: check-setup formatting ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
 	@mkdir -p build && : >build/skipped
 	$(LINTING) LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- check check-lints
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
@@ -111,7 +115,7 @@ test-lints: setup
 	cargo check --package lockgate-demo --locked --quiet
 
 # In `make check`: what no test program is built from, the Python package's native half with it.
-check-lints: setup
+check-lints: check-setup
 	cargo build --workspace --lib --bins --examples --locked --quiet
 
 test-examples: setup
@@ -212,6 +216,9 @@ evidence: benches thorough verifier fuzz mutants sweep attacks systems libclangs
 
 layers: ## the pictures of layers in documents, from tests/hygiene/layers.txt
 	cargo run --locked --quiet -p hygiene --bin layers
+
+findings: ## the counts of docs/findings.md, from the tables of its appendix
+	cargo run --locked --quiet -p hygiene --bin findings
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man

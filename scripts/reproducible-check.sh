@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds what `make dist` has built once more, from a copy of the tree in another folder, and compares what is installed, byte by byte.
+# Builds what `make dist` has built once more, from a copy of the tree in another folder, and compares what is installed, byte by byte. So also
+# wheels (`make wheels`) and Debian packages (`make deb`), where this tree has them.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -15,9 +16,10 @@ fail() {
 mkdir -p "$copy"
 git ls-files --cached --others --exclude-standard >"$work/files"
 tar -c --verbatim-files-from -T "$work/files" --ignore-failed-read 2>/dev/null | tar -x -C "$copy"
-export CARGO_TARGET_DIR="$copy/target"
+# The copy has no history that would tell its time.
+SOURCE_DATE_EPOCH=$(scripts/reproducible.sh sh -c 'echo "$SOURCE_DATE_EPOCH"')
+export SOURCE_DATE_EPOCH CARGO_TARGET_DIR="$copy/target"
 (cd "$copy" && scripts/dist.sh)
-unset CARGO_TARGET_DIR
 rm -rf "$work/one" "$work/other"
 DESTDIR=$work/one scripts/install.sh target/dist /usr
 DESTDIR=$work/other "$copy/scripts/install.sh" "$copy/target/dist" /usr
@@ -30,3 +32,26 @@ done
 count=$(find "$work/one" -type f | wc -l)
 [ "$count" -gt 20 ] || fail "only $count files were compared"
 echo "reproducible-check: $count files are equal"
+
+# Says how many files of one folder, with this ending, are the same in the other.
+same() {
+    count=0
+    for file in "$1"/*."$3"; do
+        cmp "$file" "$2/${file##*/}" || fail "${file##*/} differs"
+        count=$((count + 1))
+    done
+    echo "reproducible-check: $count files .$3 are equal"
+}
+if ls build/wheels/*.whl >/dev/null 2>&1; then
+    (cd "$copy" && scripts/wheels.sh)
+    same build/wheels "$copy/build/wheels" whl
+fi
+if ls build/deb/*.deb >/dev/null 2>&1; then
+    make -C "$copy" dist-python PYTHON=/usr/bin/python3
+    rm -rf "$work/deb"
+    cp -R build/deb "$work/deb"
+    # (The packages' rules know no names with spaces.)
+    ln -sfn "$copy/target/dist" "$work/dist"
+    BUILT=$work/dist scripts/deb.sh
+    same "$work/deb" build/deb deb
+fi

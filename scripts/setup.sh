@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh [demo | build | python | docs | test]: makes sure that the system packages which this part of Lockgate needs (all, if none is named)
+# setup.sh [demo | build | python | docs | check | test]: makes sure that the system packages which this part of Lockgate needs (all, if none is named)
 # are here: installs what is missing with apt when root or sudo allows, else says exactly what to install. Does nothing when all is there.
 set -eu
 
@@ -13,7 +13,7 @@ missing() {
     while read -r thing package part; do
         case $wants:$part in
             test:docs) continue ;;
-            test:* | *:demo | *:"$wants" | python:build) ;;
+            test:* | *:demo | *:"$wants" | python:build | check:build) ;;
             *) continue ;;
         esac
         case $thing in
@@ -24,13 +24,13 @@ missing() {
         esac
     done <<-END | sort -u | tr '\n' ' '
 	gcc gcc demo
-	g++ g++ test
+	g++ g++ check
 	ld binutils demo
 	make make demo
 	patch patch test
 	gdb gdb test
 	pkg-config pkgconf test
-	cmake cmake test
+	cmake cmake check
 	valgrind valgrind test
 	/usr/include/stdio.h libc6-dev demo
 	/usr/include/x86_64-linux-gnu/asm/unistd.h linux-libc-dev demo
@@ -47,8 +47,8 @@ missing() {
 
 wants=${1:-test}
 case $wants in
-    demo | build | python | docs | test) ;;
-    *) fail "no such part: $wants; there are demo, build, python, docs and test" ;;
+    demo | build | python | docs | check | test) ;;
+    *) fail "no such part: $wants; there are demo, build, python, docs, check and test" ;;
 esac
 
 # A Rust toolchain is not ours to install: distributions' are often too old, and people have theirs.

@@ -109,7 +109,7 @@ const ATTACKS: u64 = 120;
 /// The repository that this crate was built from is gone.
 pub fn of_repository() -> anyhow::Result<Evidence> {
     let root = Corpus::locate()?.root().to_owned();
-    let findings = root.join("docs/findings.md");
+    let findings = root.join("docs/appendix/findings.md");
     let text = std::fs::read_to_string(&findings).with_context(|| findings.display().to_string())?;
     Ok(gather(&root.join("build"), &text, &fuzz_targets(&root)?))
 }
@@ -126,7 +126,7 @@ fn fuzz_targets(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What the results in the folder `build` say; `findings` is the text of docs/findings.md, `targets` are what has to be fuzzed.
+/// What the results in the folder `build` say; `findings` is the text of docs/appendix/findings.md, `targets` are what has to be fuzzed.
 pub fn gather(build: &Path, findings: &str, targets: &[String]) -> Evidence {
     let read = |file: &str| {
         let text = std::fs::read_to_string(build.join(file)).ok()?;
@@ -157,7 +157,7 @@ pub fn gather(build: &Path, findings: &str, targets: &[String]) -> Evidence {
         rows.push(row(&format!("{family}: targets missed"), Demand::Is(0), missed));
     }
     rows.push(row(
-        "defects found and fixed, listed in docs/findings.md",
+        "defects found and fixed, listed in docs/appendix/findings.md",
         Demand::Nothing,
         Some(listed(findings)),
     ));
@@ -276,7 +276,10 @@ mod tests {
         assert!(!evidence.met);
         assert!(evidence.rows.iter().any(|row| row.name == "fuzz elf: executions" && row.found.is_none()));
         let silent = evidence.rows.iter().filter(|row| row.met).map(|row| row.name.as_str());
-        assert_eq!(silent.collect::<Vec<_>>(), ["defects found and fixed, listed in docs/findings.md"]);
+        assert_eq!(
+            silent.collect::<Vec<_>>(),
+            ["defects found and fixed, listed in docs/appendix/findings.md"]
+        );
         assert!(evidence.to_string().contains("not run"));
         assert_eq!(evidence.rows.last().unwrap().found, Some(2));
     }

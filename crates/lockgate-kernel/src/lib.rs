@@ -1,5 +1,5 @@
 //! System calls of Linux that rustix does not offer, with types, one file each; how descriptors are used without a lock ([`Lookup`]);
-//! and what a file is, whatever it is called ([`Identity`]).
+//! what a file is, whatever it is called ([`Identity`]); and locks that outlive a panic ([`locked`]).
 mod access_sys;
 mod barrier_sys;
 mod counted_sys;
@@ -10,6 +10,7 @@ mod file_systems;
 mod identity;
 mod limit_sys;
 mod lock_sys;
+mod locked;
 mod lookup;
 mod slice_sys;
 mod socket_option_sys;
@@ -25,6 +26,7 @@ pub use file_systems::has_page_cache;
 pub use identity::Identity;
 pub use limit_sys::limit;
 pub use lock_sys::{Command, record_lock};
+pub use locked::locked;
 pub use lookup::{Left, Looked, Lookup};
 pub use slice_sys::ask_for_short_turns;
 pub use socket_option_sys::{Peer, peer, set_socket_option, socket_option, takes_descriptors};

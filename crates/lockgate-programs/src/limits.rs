@@ -14,9 +14,9 @@ const FOR_EACH: u64 = 2;
 /// Descriptors of the process for each program: an input, both ends of two pipes.
 const STREAMS: u64 = 5;
 
-/// What a process needs beside its programs.
-const OWN_DESCRIPTORS: u64 = 32;
-const OWN_THREADS: u64 = 8;
+/// What the process needs beside its programs.
+const PROCESS_DESCRIPTORS: u64 = 32;
+const PROCESS_THREADS: u64 = 8;
 
 /// Bytes that a process can map on x86-64 with four levels of page tables.
 const ADDRESS_SPACE: u64 = 1 << 47;
@@ -47,13 +47,13 @@ pub fn check(specs: &[Spec]) -> Result<(), ProgramsError> {
             "raise vm.max_map_count, or give them fewer threads and mappings",
         ),
         (
-            OWN_DESCRIPTORS + promised,
+            PROCESS_DESCRIPTORS + promised,
             "descriptors",
             limit(Resource::Nofile),
             "raise ulimit -n, or give them fewer descriptors",
         ),
         (
-            OWN_THREADS + threads,
+            PROCESS_THREADS + threads,
             "threads",
             limit(Resource::Nproc).min(number("/proc/sys/kernel/threads-max")),
             "raise ulimit -u, or give them fewer threads",

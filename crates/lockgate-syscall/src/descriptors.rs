@@ -1,10 +1,10 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
-use super::locked::locked;
 use super::memory_files::MemoryFile;
 use super::notifications::Notifications;
 use super::place::Place;
 use super::signal_files::SignalFile;
 use super::sockets::Socket;
+use lockgate_kernel::locked;
 use lockgate_kernel::{Identity, Lookup, has_page_cache, kept};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};

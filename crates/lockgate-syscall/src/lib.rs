@@ -22,7 +22,6 @@ mod directory;
 mod endpoints;
 mod grants;
 mod last_words;
-mod locked;
 mod memory;
 mod memory_files;
 mod notifications;

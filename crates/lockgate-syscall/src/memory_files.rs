@@ -3,7 +3,7 @@
 //! All memory files of a domain together have at most as many bytes as its memory limit says, besides what that bounds. A file counts with the
 //! largest size that it ever had, in whole pages, until it is closed; if it was mapped, a mapping may have all of it beyond that, and it counts as
 //! long as the domain is not reset.
-use super::locked::locked;
+use lockgate_kernel::locked;
 use lockgate_kernel::without_signals;
 use rustix::fd::BorrowedFd;
 use rustix::fs::SeekFrom;

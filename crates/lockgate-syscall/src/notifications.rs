@@ -3,9 +3,8 @@
 //! The kernel has the instance and its watches. A directory may leave the grant while it is watched, moved by the host: what happens there then is
 //! none of the domain's business. So each event that has a name is passed on only if the directory is still where it was found. (To hold the directory
 //! instead, and ask where it is now, would keep the kernel from telling that it was removed.)
-use super::locked::locked;
 use super::place::Place;
-use lockgate_kernel::Identity;
+use lockgate_kernel::{Identity, locked};
 use rustix::fd::BorrowedFd;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;

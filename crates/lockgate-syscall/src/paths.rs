@@ -4,7 +4,7 @@ use super::current::Current;
 use super::descriptors::Kind;
 use super::directories::{Location, NAMES, OWN_FILE};
 use super::directory::{Directory, components, normal, without_climbs};
-use super::locked::locked;
+use lockgate_kernel::locked;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What a description knows of the socket that it is.
 use super::endpoints::{Address, Transport};
-use super::locked::locked;
+use lockgate_kernel::locked;
 use rustix::net::{AddressFamily, SocketType};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -1,9 +1,9 @@
 //! Everything that can block: one lock, one flag for the domain's end, futex queues, and an event
 //! descriptor that is made only when a thread first waits for a host descriptor.
 use super::caller::{Caller, Thread};
-use super::locked::locked;
 use super::outcome::{Fault, Halt};
 use lockgate_kernel::kept;
+use lockgate_kernel::locked;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

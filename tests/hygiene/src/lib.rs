@@ -1,5 +1,7 @@
-//! The tree's files; the order of its crates and modules, and pictures of it. See `tests/`, which hold the tree to its own rules.
+//! The tree's files; the order of its crates and modules, and pictures of it; its findings, counted. See `tests/`, which hold the tree to its own rules.
 #![forbid(unsafe_code)]
+
+pub mod findings;
 
 use std::collections::BTreeMap;
 use std::fs;

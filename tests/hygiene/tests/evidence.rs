@@ -1,10 +1,11 @@
 //! What the documents about security claim can be looked up: the tests that they name exist, and their tables are whole.
 
+use hygiene::findings::{PAGE, SEVERITIES, TABLES, findings, in_tables, with_counts};
 use hygiene::{read, root};
 use std::fs;
 
 /// Documents whose `paths` are claims, each followed by the names of the tests in that file that are meant.
-const DOCUMENTS: [&str; 3] = ["docs/findings.md", "docs/threat-model.md", "docs/attacks.md"];
+const DOCUMENTS: [&str; 3] = [TABLES, "docs/threat-model.md", "docs/attacks.md"];
 
 /// The texts between backquotes of a line, in order.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
@@ -47,20 +48,50 @@ fn named_tests_exist() {
 /// Each finding says what it breaks, what was wrong, how it was found, what fixed it, and which test holds it now.
 #[test]
 fn findings_are_complete() {
-    let text = read("docs/findings.md");
-    // The work of others is not ours to mend.
-    let own = text.split("\n## In the work of others").next().expect("a first part");
-    let rows = own.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| |"));
-    let mut count = 0;
-    for row in rows {
-        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        assert_eq!(cells.len(), 5, "docs/findings.md: not five cells: {row}");
-        assert!(cells.iter().all(|cell| !cell.is_empty()), "docs/findings.md: an empty cell: {row}");
-        assert!(["C", "L", "H", "W", "T"].contains(&cells[0]), "docs/findings.md: no such severity: {row}");
-        assert!(quoted(cells[4]).any(is_path), "docs/findings.md: no test holds it: {row}");
-        count += 1;
+    let rows = findings();
+    for row in &rows {
+        let (cells, row) = (&row.cells, row.cells.join(" | "));
+        assert_eq!(cells.len(), 5, "{TABLES}: not five cells: {row}");
+        assert!(cells.iter().all(|cell| !cell.is_empty()), "{TABLES}: an empty cell: {row}");
+        assert!(SEVERITIES.contains(&&*cells[0]), "{TABLES}: no such severity: {row}");
+        assert!(quoted(&cells[4]).any(is_path), "{TABLES}: no test holds it: {row}");
     }
-    assert!(count >= 27, "docs/findings.md lists only {count} findings");
+    assert!(rows.len() >= 1000, "{TABLES} lists only {} findings", rows.len());
+}
+
+/// `make findings` counts them.
+#[test]
+fn findings_are_counted() {
+    let page = read(PAGE);
+    assert!(
+        with_counts(&page, &findings()) == page,
+        "{PAGE}: `make findings` counts the rows as they are now"
+    );
+    for table in ["part", "method", "class"] {
+        assert!(page.contains(&format!("<!-- findings by {table} -->")), "{PAGE} has no table by {table}");
+    }
+}
+
+#[test]
+fn rows_are_counted_by_what_they_say() {
+    let text = "# F\n\n## One\n\n| | defect | found by | fix | held by |\n|---|---|---|---|---|\n\
+        | C | a (class: fetched twice) | fuzz target `a` | b | `tests/c` |\n\
+        | H | b (class: as above) | the same | b | `tests/c` |\n\
+        | W | c | a newcomer | b | `tests/c` |\n\n## In the work of others\n\n| C | not ours | x | y | z |\n";
+    let page = "x\n<!-- findings by part -->\nold\n<!-- end of findings -->\ny\n\
+        <!-- findings by method -->\n<!-- end of findings -->\n<!-- findings by class --><!-- end of findings -->";
+    let page = with_counts(page, &in_tables(text));
+    for line in [
+        "| One | 1 | 0 | 1 | 1 | 0 | 3 |",
+        "| fuzzing, and random programs and calls | 1 | 0 | 1 | 0 | 0 | 2 |",
+        "| use by a newcomer | 0 | 0 | 0 | 1 | 0 | 1 |",
+        "| looked at too early, too late or twice | 1 | 0 | 1 | 0 | 0 | 2 |",
+        "| **all** | 1 | 0 | 1 | 0 | 0 | 2 |",
+    ] {
+        assert!(page.lines().any(|known| known == line), "{line}: {page}");
+    }
+    assert!(!page.contains("old") && page.starts_with("x\n") && page.contains("\ny\n"), "{page}");
+    assert_eq!(with_counts(&page, &in_tables(text)), page, "the same again");
 }
 
 /// Each attack of the first rounds on what a user installs has a row, which names the class of the defect: who closes the case alone meets its like.
@@ -80,15 +111,15 @@ fn attacks_on_what_is_installed_have_a_class() {
         "fork",
         "other",
     ];
-    let text = read("docs/findings.md");
+    let text = read(TABLES);
     let rows: Vec<_> = text.lines().filter(|line| line.starts_with("| ")).collect();
     let numbers = (1..=50).map(|number| format!("E{number}"));
     for attack in numbers.chain(NAMED.map(str::to_owned)) {
         let label = format!("[{attack}] ");
         let mut own = rows.iter().filter(|row| row.contains(&label)).peekable();
-        assert!(own.peek().is_some(), "docs/findings.md: no row of {attack}");
+        assert!(own.peek().is_some(), "{TABLES}: no row of {attack}");
         for row in own {
-            assert!(row.to_lowercase().contains("class: "), "docs/findings.md: no class: {row}");
+            assert!(row.to_lowercase().contains("class: "), "{TABLES}: no class: {row}");
         }
     }
 }

@@ -144,7 +144,8 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let mut found: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
     for path in &files {
         let own = top(path);
-        if ["lib", "main", "mod"].contains(&own.as_str()) || path.to_string_lossy().contains("tests") {
+        let below = path.strip_prefix(source).expect("below it").to_string_lossy();
+        if ["lib", "main", "mod"].contains(&own.as_str()) || below.contains("tests") {
             continue;
         }
         let code = code(path);

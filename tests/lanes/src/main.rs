@@ -6,6 +6,7 @@
 mod list;
 mod program;
 mod queue;
+mod target;
 
 use anyhow::{Context, Result, bail, ensure};
 use list::Slow;

@@ -1,5 +1,6 @@
 //! Test programs: how cargo builds them, what they have, how they end.
 use crate::list::Slow;
+use crate::target::Target;
 use anyhow::{Context, Result, ensure};
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
@@ -15,17 +16,6 @@ use std::time::Duration;
 
 /// The test target whose modules are suites, each of which runs in a process of its own.
 const SUITES: &str = "suites";
-
-/// Tests that run in one process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// The crate.
-    pub package: String,
-    /// `lib` for unit tests of a library; the name of a program for its own; that of a suite.
-    pub name: String,
-    /// It is in the crate's folder `tests`.
-    pub is_integration: bool,
-}
 
 /// A built test program, or a suite of one.
 #[derive(Debug, Clone)]
@@ -50,12 +40,6 @@ pub struct Ended {
     pub worked: Duration,
     /// What it has said.
     pub log: PathBuf,
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.package, self.name)
-    }
 }
 
 impl fmt::Display for Ended {
@@ -196,12 +180,6 @@ fn target(package: &str, said: &Value) -> Option<Target> {
     let kind = said["kind"][0].as_str()?;
     let name = if matches!(kind, "test" | "bin") { said["name"].as_str()? } else { "lib" };
     Some(Target { package: package.to_owned(), name: name.to_owned(), is_integration: kind == "test" })
-}
-
-impl Target {
-    fn suite(&self, module: &str) -> Target {
-        Target { name: module.to_owned(), ..self.clone() }
-    }
 }
 
 /// The program, for tests or another one, that a message of cargo's is about.
@@ -352,13 +330,27 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
+    fn root() -> &'static Path {
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up")
+    }
+
+    /// What is misspelt in `slow.txt` would run in `make check`, or hide a test that is added under that name later.
+    #[test]
+    fn every_line_of_the_list_is_about_something() {
+        let programs = programs(root()).expect("cargo's metadata");
+        let targets: Vec<_> = programs.into_iter().flat_map(|(_, suites)| suites).collect();
+        for slow in crate::list::slow(root()).expect("a list") {
+            let is_there = targets.iter().any(|target| slow.is_about(target));
+            assert!(is_there, "there is no {slow:?}");
+        }
+    }
+
     /// A tree of which programs can be run: it has the watchdog.
     fn tree(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up");
         let scripts = folder.join("scripts");
         std::fs::create_dir_all(&scripts).expect("a scratch folder");
-        std::fs::copy(root.join("scripts/watchdog.sh"), scripts.join("watchdog.sh")).expect("the script");
+        std::fs::copy(root().join("scripts/watchdog.sh"), scripts.join("watchdog.sh")).expect("the script");
         folder
     }
 

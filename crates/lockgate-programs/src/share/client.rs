@@ -1,12 +1,12 @@
 //! The side that calls.
 
+use super::RemoteError;
 use super::line::{self, Line, NO_MORE, both, halves, opened};
 use super::shape::{Shape, words_of};
 use super::wire::{Answer, Ask, Ended, MESSAGE, SAID, SCHEMA};
-use super::{RemoteError, locked};
 use crate::server::connect_by;
 use lockgate::{CallError, FaultKind, Owner, RegistryError, Value, Version};
-use lockgate_kernel::takes_descriptors;
+use lockgate_kernel::{locked, takes_descriptors};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{

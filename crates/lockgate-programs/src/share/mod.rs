@@ -29,11 +29,6 @@ pub use server::{Limits, Offer, Served, serve};
 use lockgate::{CallError, FaultKind, RegistryError};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Whether a function of this prototype can be shared.
 ///

@@ -2,14 +2,13 @@
 
 use super::ShareError;
 use super::line::{self, Line, NO_MORE, both, halves};
-use super::locked;
 use super::shape::Shape;
 use super::wire::{Answer, Ask, Ended, MESSAGE, Refused, SCHEMA};
 use crate::server::{Socket, connect_by, socket_at};
 use lockgate::{
     AllocError, CallError, Domain, Dynamic, Frame, Pointer, Principal, Rebind, Registry, Request, Version,
 };
-use lockgate_kernel::{peer, takes_descriptors};
+use lockgate_kernel::{locked, peer, takes_descriptors};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
 use rustix::net::{

@@ -799,6 +799,16 @@ impl Plan {
     pub fn told_at(&self, told: &Told) -> Option<usize> {
         self.told.iter().position(|(function, what)| *function == told.function && *what == told.what)
     }
+
+    /// The number of a record's type, from 1.
+    pub fn record_number(&self, key: &str) -> usize {
+        1 + self.records.keys().position(|known| known == key).unwrap_or(0)
+    }
+
+    /// The number of a type of callbacks, from 1.
+    pub fn callback_number(&self, name: &str) -> usize {
+        1 + self.callbacks.keys().position(|known| known == name).unwrap_or(0)
+    }
 }
 
 /// Plans stubs for all functions of `header`.

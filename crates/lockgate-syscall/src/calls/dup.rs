@@ -1,8 +1,8 @@
 //! `dup`, `dup2`, `dup3`.
 use super::lock;
 use crate::SyscallContext;
-use crate::locked::locked;
 use crate::outcome::Reply;
+use lockgate_kernel::locked;
 use rustix::io::Errno;
 
 /// `dup(fd)`.

@@ -1,8 +1,8 @@
 //! `fcntl`: duplicates, flags and record locks.
 use super::{lock, memory_file};
 use crate::SyscallContext;
-use crate::locked::locked;
 use crate::outcome::Reply;
+use lockgate_kernel::locked;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 

@@ -2,10 +2,10 @@
 //! `FUTEX_PRIVATE_FLAG`, it is the kernel's: the host's threads and other domains' wait and wake there as well. Priority-inheriting ones are
 //! unknown.
 use crate::SyscallContext;
-use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::waits::{Waits, Wake};
 use lockgate_abi::window;
+use lockgate_kernel::locked;
 use rustix::io::Errno;
 use rustix::time::ClockId;
 use std::time::{Duration, Instant};

@@ -3,9 +3,9 @@
 //! A domain lowers its own limits and raises them again, as a process does. Only [`RLIMIT_NOFILE`](libc::RLIMIT_NOFILE) does something: the others
 //! are remembered and told, and what bounds the domain is what its host has said.
 use crate::SyscallContext;
-use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::wire::Record;
+use lockgate_kernel::locked;
 use rustix::io::Errno;
 
 const INFINITY: u64 = u64::MAX;

@@ -6,10 +6,9 @@
 use crate::SyscallContext;
 use crate::context::PAUSE;
 use crate::descriptors::{Description, Kind};
-use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::wire::{Record, half, word};
-use lockgate_kernel::{Command, record_lock};
+use lockgate_kernel::{Command, locked, record_lock};
 use rustix::fs::{FlockOperation, SeekFrom};
 use rustix::io::Errno;
 use std::ops::RangeInclusive;

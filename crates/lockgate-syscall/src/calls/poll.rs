@@ -2,9 +2,9 @@
 use super::signal;
 use crate::SyscallContext;
 use crate::descriptors::{self, Kind};
-use crate::locked::locked;
 use crate::outcome::{Halt, Reply};
 use crate::wire::{Record, half};
+use lockgate_kernel::locked;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! `ioctl`: no device is driven from a domain.
 use crate::SyscallContext;
 use crate::descriptors::Kind;
-use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::wire::Record;
+use lockgate_kernel::locked;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 

@@ -1,8 +1,8 @@
 //! What libc asks of the kernel for each thread.
 use super::signal;
-use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::{SyscallContext, ThreadStart};
+use lockgate_kernel::locked;
 use rustix::io::Errno;
 
 /// `set_tid_address(address)`: the thread's number. The word there becomes 0 when the thread calls `exit`, as a program's first one does

@@ -38,7 +38,8 @@ pub(crate) struct ThreadBlock {
     pub status: u64,
     /// rsp of a proxy that looks at its checks and the thread's place, or has, and shows no record yet: *in transit*. What runs on the
     /// thread meanwhile is a handler of the host's, and enters no domain. The same of a gate on its way back, until it is off the records, and
-    /// of one whose call ends; and, with [`UNTAKEN`], of a call that has failed, until its caller has looked. Else 0.
+    /// of one whose call ends; and, with [`UNTAKEN`], of a call that has failed, until its caller has looked. Else 0. (docs/life-of-a-call.md has a
+    /// table of what this, `top` and `status` can be together.)
     pub transit: u64,
     /// What the last gate's record began with: [`GateRecord::mark`].
     pub mark: u64,

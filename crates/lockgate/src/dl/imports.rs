@@ -2,25 +2,20 @@
 //!
 //! An import is answered, in this order, by the options of the library's domain, by a service for this library, by one for all, by the first
 //! library open with `RTLD_GLOBAL` that exports the name, by the registry that the options name.
-use super::loaded::{Loaded, runtime_symbol};
+use super::loaded::{Loaded, Scope, Services, runtime_symbol};
 use super::service_sys::Service;
 use super::table::Pin;
 use super::{DlError, table};
 use crate::binding::Binding;
-use crate::call::{Gate, OnFailure};
-use crate::domain::{Core, Resolver, release_functions};
+use crate::call::{AnyDomain, Gate, OnFailure};
+use crate::domain::{Core, release_functions};
 use crate::error::CallError;
 use crate::host::{Short, locked};
 use crate::module::{Placed, callable};
-use crate::policy::Policy;
 use crate::signature::Signature;
 use lockgate_verify::Import;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// By name.
-#[derive(Debug, Default)]
-pub(super) struct Services(BTreeMap<String, Service>);
 
 static FOR_ALL: Mutex<Services> = Mutex::new(Services(BTreeMap::new()));
 
@@ -38,22 +33,7 @@ pub fn withdraw(name: &str) -> bool {
     for_all().0.remove(name).is_some()
 }
 
-/// What one library's imports are answered with.
-pub(super) struct Scope {
-    pub library: String,
-    pub policy: Policy,
-    /// What the domain's options have find the imports that nothing else answers.
-    pub beyond: Option<Arc<Resolver>>,
-    pub services: Mutex<Services>,
-    /// Libraries that it calls.
-    pub dependencies: Mutex<Vec<Arc<Loaded>>>,
-}
-
 impl Scope {
-    pub fn services(&self) -> MutexGuard<'_, Services> {
-        locked(&self.services)
-    }
-
     /// Answers every import of `core`, with libraries that are `held` open from then on: this one is in no table yet.
     ///
     /// # Errors
@@ -120,7 +100,9 @@ impl Scope {
                 core.gates().answer_import(import.slot, gate);
                 Ok(())
             }
-            (Err(_), Some(beyond)) => beyond(core, import.slot).map_err(|error| error.to_string()),
+            (Err(_), Some(beyond)) => {
+                beyond(&(core.clone() as Arc<dyn AnyDomain>), import.slot).map_err(|error| error.to_string())
+            }
             (Err(why), None) => Err(why),
         }
     }
@@ -183,12 +165,5 @@ impl Scope {
             dependencies.push(server);
         }
         Ok(Arc::new(binding).gate())
-    }
-}
-
-impl Services {
-    /// Those of `other`, too.
-    pub fn add(&mut self, other: &Services) {
-        self.0.extend(other.0.iter().map(|(name, service)| (name.clone(), service.clone())));
     }
 }

@@ -6,12 +6,12 @@
 //! that was named runs in the domain.
 //!
 //! A file does not choose whose memory it shares: a base that the host has open is joined only if the host names it
-//! ([`Options::into`]), and one that was opened for a module that joins is that module's alone, even if the same file is opened later.
-use super::imports::Scope;
-use super::loaded::Loaded;
-use super::table::{self, Hold, Look, Pin};
+//! ([`Options::into`](super::Options::into)), and one that was opened for a module that joins is that module's alone, even if the same file is
+//! opened later.
+use super::loaded::{Loaded, Scope};
+use super::table::Pin;
 use super::verdicts::{Found, Hash, Opened};
-use super::{DlError, Library, Mode, Options, search};
+use super::{DlError, search};
 use crate::domain::{JoinError, Target};
 use crate::module::{Module, callable};
 use crate::signature::{self, printable};
@@ -57,7 +57,7 @@ impl Needed {
     ///
     /// # Errors
     /// Why there is no such file.
-    fn check(&mut self, path: &Path, join: &Join, is_open: impl Fn(&str) -> bool) -> Result<(), DlError> {
+    pub fn check(&mut self, path: &Path, join: &Join, is_open: impl Fn(&str) -> bool) -> Result<(), DlError> {
         let named = |path: &Path, join: &Join| {
             let modules = join.modules.clone().into_iter();
             modules.map(|(hash, file)| (path.to_owned(), hash, file)).collect::<Vec<_>>()
@@ -78,7 +78,7 @@ impl Needed {
         Ok(())
     }
 
-    fn take(&mut self, path: &Path, (hash, file): (&str, &str)) -> Result<Found, DlError> {
+    pub fn take(&mut self, path: &Path, (hash, file): (&str, &str)) -> Result<Found, DlError> {
         self.0.remove(hash).unwrap_or_else(|| Err(other(path, file)))
     }
 }
@@ -102,106 +102,15 @@ pub(super) struct Home {
     pub needed: Vec<Arc<Loaded>>,
 }
 
-/// A [`Home`], whose libraries are held open until this goes.
-pub(super) struct Open {
-    base: Arc<Loaded>,
-    needed: Vec<Arc<Loaded>>,
-    held: Vec<Pin>,
-}
-
-impl Open {
-    pub fn home(&self) -> Home {
-        Home { base: self.base.clone(), needed: self.needed.clone() }
-    }
-}
-
-/// Finds, or opens, what the module in the file `path` was linked with.
-///
-/// # Errors
-/// [`DlError::Join`] if there is something else under these names; and as [`Library::open`].
-pub(super) fn open(
-    path: &Path,
-    join: &Join,
-    needed: &mut Needed,
-    mode: Mode,
-    options: &Options,
-) -> Result<Open, DlError> {
-    let given = options.into.map(Library::loaded).transpose()?.map(|loaded| loaded.home());
-    let (hash, file) = &join.modules[0];
-    let mut held = Vec::new();
-    let base = match given {
-        Some(given) if is(given.hash(), hash) => {
-            let is_open = |hash: &str| {
-                table::any(|row| is(row.loaded.hash(), hash) && row.loaded.shares_domain(&given))
-            };
-            needed.check(path, join, is_open)?;
-            held.push(Pin::new(given.id())?);
-            given
-        }
-        Some(_) => return Err(other(path, file)),
-        None if table::any(|row| !row.private && is(row.loaded.hash(), hash)) => {
-            return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
-        }
-        None => {
-            needed.check(path, join, |_| false)?;
-            let alone = Options { into: None, private: true, ..options.clone() };
-            find_or_open(path, (hash, file), needed, mode, &alone, &mut held)?
-        }
-    };
-    let mut open = Open { base, needed: Vec::new(), held };
-    // Each waits for the next one, on this thread's stack.
-    let depth = options.depth + 1;
-    if depth > window::JOINED {
-        return Err(JoinError::TooDeep(name_of(path)).into());
-    }
-    let inside =
-        Options { into: Some(Library::from_number(open.base.id())), depth, private: true, ..options.clone() };
-    for (hash, file) in &join.modules[1..] {
-        let found = find_or_open(path, (hash, file), needed, mode, &inside, &mut open.held)?;
-        open.needed.push(found);
-    }
-    Ok(open)
-}
-
-/// The library made from the file with this hash, in the domain that `options` name, or a new one.
-fn find_or_open(
-    path: &Path,
-    (hash, file): (&str, &str),
-    needed: &mut Needed,
-    mode: Mode,
-    options: &Options,
-    held: &mut Vec<Pin>,
-) -> Result<Arc<Loaded>, DlError> {
-    let domain = options.into.map(Library::loaded).transpose()?;
-    let is_it = |loaded: &Loaded| {
-        is(loaded.hash(), hash) && domain.as_ref().is_some_and(|domain| loaded.shares_domain(domain))
-    };
-    loop {
-        match table::look(Hold::Pin, |row| is_it(&row.loaded)) {
-            Look::Open(found) => {
-                held.push(Pin::of(found.id()));
-                return Ok(found);
-            }
-            Look::Starts(id) => table::wait(id, options.until)?,
-            Look::None => break,
-        }
-    }
-    let found = needed.take(path, (hash, file))?;
-    let mode = Mode { now: mode.now, ..Mode::LAZY };
-    let opened = Library::open_found(found, needed, mode, options, Hold::Pin)?;
-    held.push(Pin::of(opened.id()));
-    Ok(opened)
-}
-
-fn is(hash: Hash, named: &str) -> bool {
+pub(super) fn is(hash: Hash, named: &str) -> bool {
     *blake3::Hash::from(hash).to_hex() == *named
 }
 
-fn other(path: &Path, file: &str) -> DlError {
+pub(super) fn other(path: &Path, file: &str) -> DlError {
     JoinError::Other { module: name_of(path), other: file.to_owned() }.into()
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     printable(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 

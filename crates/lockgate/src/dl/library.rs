@@ -1,43 +1,19 @@
 //! One open library.
-use super::join::{self, Needed};
+use super::join::Needed;
 use super::loaded::Loaded;
 use super::service_sys::Service;
-use super::table::{self, Hold, Look, Row};
-use super::verdicts::{Found, Hash, Opened};
-use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
+use super::table::{self, Hold};
+use super::verdicts::{Found, Opened};
+use super::{DlError, Library, MAX_STACK_BYTES, Mode, Object, Options, Symbol, opening, search};
 use crate::call;
-use crate::domain::{self, JoinError};
+use crate::domain;
 use crate::error::{AllocError, BindError};
 use crate::grant::Rights;
 use crate::memory::Pointer;
-use crate::signature::{Signature, printable};
+use crate::signature::Signature;
 use crate::space;
 use lockgate_abi::window;
 use std::path::Path;
-use std::sync::Arc;
-
-/// An open library: what dlopen's handle is. Copies are the same handle. It is good until it was closed as often as opened;
-/// after that every use is an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Library(u64);
-
-/// An exported object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Object {
-    /// Where it lies in the library's window. The contents are the library's, and may change at any time.
-    pub address: u64,
-    /// Bytes.
-    pub size: u64,
-}
-
-/// What a name stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Symbol {
-    /// A C function pointer.
-    Function(*const ()),
-    /// Data.
-    Object(Object),
-}
 
 impl Library {
     /// Opens the module `name`: a path if it has a slash, else a file in one of the folders of
@@ -55,7 +31,7 @@ impl Library {
         let path = search::find(name.as_ref())?;
         // Once: identity and contents are of this descriptor, not of what the path leads to at one moment and another.
         let opened = Opened::new(&path)?;
-        if let Some(known) = Library::open_again(&opened, None, mode, &options.begun())? {
+        if let Some(known) = opening::open_again(&opened, None, mode, &options.begun())? {
             return Ok(known);
         }
         // No other thread waits for this one's file to be read and judged, nor for those of what it needs.
@@ -63,134 +39,9 @@ impl Library {
         let mut needed = if mode.only_if_open { Needed::default() } else { Needed::of(&found) };
         // One time for the constructors of all of them.
         let options = options.begun();
-        Ok(Library(Library::open_found(found, &mut needed, mode, &options, Hold::Host(mode))?.id()))
-    }
-
-    /// Opens what was found: from here on no file is read.
-    ///
-    /// # Errors
-    /// As [`open`](Library::open).
-    pub(super) fn open_found(
-        found: Found,
-        needed: &mut Needed,
-        mode: Mode,
-        options: &Options,
-        how: Hold,
-    ) -> Result<Arc<Loaded>, DlError> {
-        let Found { opened, module, hash } = found;
-        let path = opened.path();
-        if mode.only_if_open {
-            let known = Library::open_again(&opened, Some(hash), mode, options)?;
-            let closed = || DlError::NotOpen(printable(&path.to_string_lossy()));
-            return known.ok_or_else(closed)?.loaded();
-        }
-        let join = module.parsed().join.as_ref();
-        let mut home = None;
-        // Goes when others may have their turns.
-        let mut held = Vec::new();
-        let loaded = loop {
-            let turn = table::turn();
-            match Library::look(&opened, Some(hash), options, how)? {
-                Look::Open(known) => return Ok(known),
-                Look::Starts(id) => {
-                    drop(turn);
-                    table::wait(id, options.until)?;
-                }
-                Look::None if join.is_none() && options.into.is_some() => {
-                    return Err(JoinError::NotJoining(module.name().to_owned()).into());
-                }
-                // Held open until the library, which needs them, has started. Their constructors run now: others have their turns.
-                Look::None if join.is_some() && home.is_none() => {
-                    drop(turn);
-                    home = join.map(|join| join::open(path, join, needed, mode, options)).transpose()?;
-                }
-                Look::None => {
-                    let parts = (module.clone(), hash);
-                    let loaded = match &home {
-                        Some(open) => {
-                            Loaded::joining(path, opened.key, parts, open.home(), options, &mut held)?
-                        }
-                        None => Loaded::new(path, opened.key, parts, mode, options, &mut held)?,
-                    };
-                    // In the table before its constructors run: what they call may look for it.
-                    table::enter(&loaded, options.private, how);
-                    break loaded;
-                }
-            }
-        };
-        drop(held);
-        if let Err(error) = loaded.start(options.until) {
-            table::strike(loaded.id());
-            return Err(error);
-        }
-        table::started(loaded.id());
-        // Its constructors may have had it closed.
-        drop(home);
-        table::end_what_nobody_needs();
-        table::find(loaded.id())
-    }
-
-    /// The library that is open from this file, held open once more: the same state of the file, or, with a hash, the same contents.
-    ///
-    /// # Errors
-    /// [`DlError::Handle`].
-    fn look(opened: &Opened, hash: Option<Hash>, options: &Options, how: Hold) -> Result<Look, DlError> {
-        let is_of_place = Library::is_of_place(opened, options)?;
-        // A process may have touched the file, or made a link to it, and left its contents alone.
-        let is_it = |row: &Row| {
-            is_of_place(row) && hash.map_or(row.loaded.file == opened.key, |hash| row.loaded.hash() == hash)
-        };
-        Ok(table::look(how, is_it))
-    }
-
-    /// Whether a library was made from this file, in whatever state that was, and is for a call that opens it with these options.
-    ///
-    /// # Errors
-    /// [`DlError::Handle`].
-    fn is_of_place(opened: &Opened, options: &Options) -> Result<impl Fn(&Row) -> bool, DlError> {
-        let into = options.into.map(Library::loaded).transpose()?;
-        let (key, private) = (opened.key, options.private);
-        Ok(move |row: &Row| {
-            // What was made for one library is for no other, unless the host says that it wants the domain of that one.
-            let is_there = match &into {
-                Some(into) => row.loaded.shares_domain(into),
-                None => !row.private && !private,
-            };
-            is_there && row.loaded.file.is_place_of(&key)
-        })
-    }
-
-    /// The same for the host, as soon as its constructors have run. `None` if there is none.
-    ///
-    /// # Errors
-    /// [`DlError::NotOpen`] if it was to be open, [`DlError::Handle`], [`DlError::Busy`], [`DlError::Ring`].
-    fn open_again(
-        opened: &Opened,
-        hash: Option<Hash>,
-        mode: Mode,
-        options: &Options,
-    ) -> Result<Option<Library>, DlError> {
-        loop {
-            match Library::look(opened, hash, options, Hold::Host(mode))? {
-                Look::Open(known) => return Ok(Some(Library(known.id()))),
-                Look::Starts(id) => table::wait(id, options.until)?,
-                Look::None => break,
-            }
-        }
-        if mode.only_if_open && !table::any(Library::is_of_place(opened, options)?) {
-            return Err(DlError::NotOpen(printable(&opened.path().to_string_lossy())));
-        }
-        Ok(None)
-    }
-
-    /// The library with this number, which may be none.
-    pub fn from_number(number: u64) -> Library {
-        Library(number)
-    }
-
-    /// A number that no other library of this process ever has.
-    pub fn number(self) -> u64 {
-        self.0
+        Ok(Library::from_number(
+            opening::open_found(found, &mut needed, mode, &options, Hold::Host(mode))?.id(),
+        ))
     }
 
     /// Closes it once. When it was closed as often as opened, and no library that is open calls it, its destructors run, on the
@@ -200,7 +51,7 @@ impl Library {
     /// # Errors
     /// [`DlError::Handle`]. A failure of a destructor is no error of this function: see [`last_failure`](super::last_failure).
     pub fn close(self) -> Result<(), DlError> {
-        table::release(self.0)?;
+        table::release(self.number())?;
         table::end_what_nobody_needs();
         domain::settle();
         Ok(())
@@ -225,7 +76,7 @@ impl Library {
     /// [`DlError::GlobalSymbol`].
     pub fn symbol_of_all(name: &str) -> Result<Symbol, DlError> {
         let found = table::global().into_iter().find(|loaded| loaded.has(name));
-        Library(found.ok_or_else(|| DlError::GlobalSymbol(name.to_owned()))?.id()).symbol(name)
+        Library::from_number(found.ok_or_else(|| DlError::GlobalSymbol(name.to_owned()))?.id()).symbol(name)
     }
 
     /// A C function pointer: by its name, or by its prototype (`double cbrt(double)`), which must agree with the module's note if
@@ -371,16 +222,12 @@ impl Library {
         let place = |loaded: &Loaded| {
             (loaded.core().base() == base).then(|| (!loaded.image().holds(offset), loaded.id()))
         };
-        table::least(place).map(Library)
+        table::least(place).map(Library::from_number)
     }
 
     /// The library that has called the service that the calling thread is in: the one whose code the service returns to. (Modules of one domain
     /// can call in each other's name.)
     pub fn caller() -> Option<Library> {
         call::calling_site().and_then(Library::of_address)
-    }
-
-    pub(super) fn loaded(self) -> Result<Arc<Loaded>, DlError> {
-        table::find(self.0)
     }
 }

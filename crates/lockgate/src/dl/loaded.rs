@@ -1,29 +1,26 @@
 //! A library while it is open, and its end.
 use super::fronts::{self, Meaning, Pointer};
-use super::imports::{Scope, Services};
-use super::join::{self, Home};
-use super::library::Object;
+use super::handle::Object;
 use super::service_sys::Service;
-use super::table::Pin;
 use super::verdicts::{FileKey, Hash};
-use super::{DlError, Mode, Options};
+use super::{DlError, Options};
 use crate::binding::{Binding, Internal, RawFunctionPointer, within_registers};
 use crate::call::failure_sys::{self, Failure};
 use crate::call::reporter::{self, Reporter};
 use crate::call::{Closed, watch};
 use crate::callback::Callback;
-use crate::domain::{self, Core, Domain};
+use crate::domain::{self, Core, Domain, Resolver};
 use crate::error::{BindError, CallError, CreateError, MemoryError};
 use crate::grant::{Grant, Rights};
 use crate::host::locked;
 use crate::module::Module;
 use crate::module::Placed;
 use crate::nearest::nearest;
-use crate::signature::{Plan, PrototypeError, Signature, printable};
+use crate::policy::Policy;
+use crate::signature::{Plan, PrototypeError, Signature};
 use lockgate_abi::{code, symbol, window};
 use lockgate_verify::SegmentKind;
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -51,9 +48,32 @@ pub(super) fn runtime_symbol(name: &str) -> bool {
     OURS.contains(&name)
 }
 
-/// The library's name, and its domain's.
-fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| printable(&name.to_string_lossy()))
+/// Services by name.
+#[derive(Debug, Default)]
+pub(super) struct Services(pub BTreeMap<String, Service>);
+
+impl Services {
+    /// Those of `other`, too.
+    pub fn add(&mut self, other: &Services) {
+        self.0.extend(other.0.iter().map(|(name, service)| (name.clone(), service.clone())));
+    }
+}
+
+/// What one library's imports are answered with.
+pub(super) struct Scope {
+    pub library: String,
+    pub policy: Policy,
+    /// What the domain's options have find the imports that nothing else answers.
+    pub beyond: Option<Arc<Resolver>>,
+    pub services: Mutex<Services>,
+    /// Libraries that it calls.
+    pub dependencies: Mutex<Vec<Arc<Loaded>>>,
+}
+
+impl Scope {
+    pub fn services(&self) -> MutexGuard<'_, Services> {
+        locked(&self.services)
+    }
 }
 
 /// A library and what it was opened with.
@@ -86,69 +106,8 @@ struct Entry {
 }
 
 impl Loaded {
-    /// What answers its imports is `held` open until it is in the table itself.
-    pub fn new(
-        path: &Path,
-        key: FileKey,
-        (module, hash): (Arc<Module>, Hash),
-        mode: Mode,
-        options: &Options,
-        held: &mut Vec<Pin>,
-    ) -> Result<Arc<Loaded>, DlError> {
-        let name = file_name(path);
-        let domain = match options.domain.is_named() {
-            true => options.domain.clone(),
-            false => options.domain.clone().name(&name),
-        };
-        let scope = Arc::new(Scope {
-            library: name.clone(),
-            policy: options.policy,
-            beyond: domain.found_by(),
-            services: Mutex::new(Services::default()),
-            dependencies: Mutex::default(),
-        });
-        let answers = scope.clone();
-        let resolver = move |core: &Arc<Core>, slot| answers.answer_slot(core, slot);
-        let core = Core::new(&module, domain.resolver(Arc::new(resolver)))?;
-        if mode.now {
-            let unanswered = |missing| DlError::Imports { library: name.clone(), missing };
-            scope.answer_all(&core, held).map_err(unanswered)?;
-        }
-        let image = core.image();
-        let domain = Arc::new(Domain::from_core(core));
-        Ok(Loaded::make(name, key, hash, (domain, image, None), scope, options))
-    }
-
-    /// A module in the domain of another library, whose constructors have not run yet.
-    ///
-    /// # Errors
-    /// [`DlError::Join`], [`DlError::Imports`].
-    pub fn joining(
-        path: &Path,
-        key: FileKey,
-        (module, hash): (Arc<Module>, Hash),
-        home: Home,
-        options: &Options,
-        held: &mut Vec<Pin>,
-    ) -> Result<Arc<Loaded>, DlError> {
-        let name = file_name(path);
-        let Home { base, needed } = home;
-        let mut services = Services::default();
-        services.add(&base.scope.services());
-        let scope = Arc::new(Scope {
-            library: name.clone(),
-            policy: options.policy,
-            beyond: None,
-            services: Mutex::new(services),
-            dependencies: Mutex::new([base.clone()].into_iter().chain(needed.iter().cloned()).collect()),
-        });
-        let targets = join::targets(&name, &module, &base, &needed, &scope, held)?;
-        let image = base.core().join(&module, targets)?;
-        let domain = base.domain.clone();
-        Ok(Loaded::make(name, key, hash, (domain, image, Some(base)), scope, options))
-    }
-
-    fn make(
+    /// A library whose constructors have not run yet.
+    pub fn make(
         name: String,
         file: FileKey,
         hash: Hash,

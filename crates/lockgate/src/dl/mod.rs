@@ -16,11 +16,13 @@
 mod error;
 mod expose_sys;
 mod fronts;
+mod handle;
 mod imports;
 mod join;
 mod library;
 mod loaded;
 mod mode;
+mod opening;
 mod options;
 mod search;
 mod service_sys;
@@ -31,8 +33,8 @@ pub use crate::call::failure_sys::{Failure, last_failure, on_failure, take_failu
 pub(crate) use crate::call::reporter::Reporter;
 pub use crate::domain::JoinError;
 pub use error::DlError;
+pub use handle::{Library, Object, Symbol};
 pub use imports::{provide, withdraw};
-pub use library::{Library, Object, Symbol};
 pub use mode::Mode;
 pub use options::{MAX_STACK_BYTES, Options};
 pub use search::{search_path, set_search_path};

@@ -5,7 +5,7 @@
 //! needs stays. A function of the host's that these call may end the thread, out of all frames that say so: then what was about to be open,
 //! or over, is over, and what was held open for it is let go of.
 use super::loaded::{Loaded, NEXT};
-use super::{DlError, Mode};
+use super::{DlError, Library, Mode};
 use crate::host::{AtThreadEnd, PerProcess, locked};
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -197,6 +197,12 @@ pub(super) fn wait(id: u64, until: Option<Instant>) -> Result<(), DlError> {
 /// [`DlError::Handle`].
 pub(super) fn find(id: u64) -> Result<Arc<Loaded>, DlError> {
     table().known().find(|loaded| loaded.id() == id).cloned().ok_or_else(|| unknown(id))
+}
+
+impl Library {
+    pub(super) fn loaded(self) -> Result<Arc<Loaded>, DlError> {
+        find(self.number())
+    }
 }
 
 /// Whether there is such a library.

@@ -2,19 +2,17 @@
 use super::core::Core;
 use super::limits::Usage;
 use super::options::DomainOptions;
-use super::program::{Program, ProgramEnd};
 use super::rest;
 use crate::binding::{Binding, Dynamic, Internal};
 use crate::call::{OnFailure, admit_sys, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
-use crate::host_function::HostFunction;
 use crate::memory::{Plain, Pointer, Tainted};
-use crate::module::{Module, callable};
+use crate::module::Module;
 use crate::policy::Policy;
 use crate::protection::Rights;
 use crate::report::Fault;
-use crate::signature::{self, Signature};
+use crate::signature::Signature;
 use lockgate_abi::symbol;
 use std::any::Any;
 use std::ffi::CString;
@@ -97,14 +95,6 @@ impl Domain {
             Arc::new(core)
         });
         self.core.insert(core.unwrap_or_else(|shared| shared)).remember();
-    }
-
-    /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread.
-    ///
-    /// # Errors
-    /// [`CreateError`] if it could not be started. How it ended is in [`ProgramEnd`].
-    pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<ProgramEnd, CreateError> {
-        Ok(Program::new(module, options)?.run())
     }
 
     /// The handle of a domain that exists.
@@ -538,31 +528,6 @@ impl std::fmt::Debug for Domain {
             .field("base", &self.base())
             .finish_non_exhaustive()
     }
-}
-
-/// Host functions at the slots of the imports that they answer.
-pub(super) fn imports(
-    domain: &str,
-    module: &Module,
-    given: &[(String, HostFunction)],
-) -> Result<Vec<(u16, HostFunction)>, CreateError> {
-    let mut imports = Vec::new();
-    for (name, function) in given {
-        let Some(import) = module.parsed().imports.iter().find(|i| i.name == *name) else {
-            let known: Vec<_> = module.imports().map(|(name, _)| name).collect();
-            let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
-            return Err(CreateError::UnknownImport { name: domain.to_owned(), import: name.clone(), known });
-        };
-        if let Some(noted) = callable(import.signature.as_deref()) {
-            signature::agree(&noted, function.signature()).map_err(|mismatch| CreateError::Import {
-                name: domain.to_owned(),
-                import: name.clone(),
-                mismatch,
-            })?;
-        }
-        imports.push((import.slot, function.clone()));
-    }
-    Ok(imports)
 }
 
 impl Dynamic {

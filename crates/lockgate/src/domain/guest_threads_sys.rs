@@ -4,16 +4,15 @@ use crate::binding::{Binding, Internal, Results};
 use crate::call::thread_sys::ThreadState;
 use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys, waiting_sys};
 use crate::error::{CallError, Panic};
-use crate::host::locked;
-use crate::report::{Fault, FaultKind};
+use crate::report::FaultKind;
 use lockgate_abi::symbol;
 use lockgate_syscall::{ThreadStart, Threads};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 thread_local! {
     /// Of a thread that a module has started: made by `Box`, and given back when the thread ends, wherever that is.
@@ -27,62 +26,6 @@ struct Life {
     start: ThreadStart,
     /// The module's clean-up runs, behind a function of the host's that has ended the thread.
     is_cleaning: Cell<bool>,
-}
-
-/// The threads that a domain has started and that have not ended.
-#[derive(Default)]
-pub(super) struct GuestThreads {
-    books: Mutex<Books>,
-    ended: Condvar,
-}
-
-#[derive(Default)]
-struct Books {
-    running: u32,
-    /// Those of them that count against the limit: all but the one that is about to tell the thread that waits for its end.
-    counted: u32,
-    /// How often one more was asked for.
-    refused: u64,
-    /// Why the first of them ended the whole domain.
-    error: Option<CallError>,
-}
-
-impl GuestThreads {
-    fn books(&self) -> MutexGuard<'_, Books> {
-        locked(&self.books)
-    }
-
-    pub fn running(&self) -> u32 {
-        self.books().running
-    }
-
-    /// How often the module has asked for a thread more than it may have.
-    pub fn refused(&self) -> u64 {
-        self.books().refused
-    }
-
-    /// Waits until the last one has ended.
-    pub fn wait(&self) {
-        let mut books = self.books();
-        while books.running > 0 {
-            books = self.ended.wait(books).unwrap_or_else(|e| e.into_inner());
-        }
-    }
-
-    /// What a thread did wrong that ended the domain.
-    pub fn fault(&self) -> Option<Fault> {
-        self.books().error.as_ref().and_then(CallError::fault).cloned()
-    }
-
-    /// What `look` makes of why a thread ended the domain, if one did.
-    pub fn error<R>(&self, look: impl FnOnce(&CallError) -> R) -> Option<R> {
-        self.books().error.as_ref().map(look)
-    }
-
-    /// What ended the domain, if a thread of its own did.
-    pub fn take_error(&self) -> Option<CallError> {
-        self.books().error.take()
-    }
 }
 
 /// Counts a thread until it is dropped.

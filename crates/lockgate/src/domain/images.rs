@@ -3,16 +3,15 @@
 //! Each has a place of its own below the memory services' area, with a gap that is never mapped before it. What was mapped as code
 //! stays until the domain ends (rule R5), because a thread may be in it, or have return addresses into it; a module that leaves and
 //! joins again gets its place back, with the same code and fresh data.
-use super::core::Core;
+use super::core::{Core, Joined};
 use super::reclamation::release_functions;
 use super::rest;
 use crate::call::call_abi::StateUsage;
 use crate::call::{self, Gate, thunks, watch};
 use crate::module::{Filled, Module, Placed};
-use crate::symbols::Registration;
 use lockgate_abi::window;
 use rustix::io::Errno;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a symbol of a module that joins leads to.
@@ -21,19 +20,6 @@ pub(crate) enum Target {
     Image(u64),
     /// A function of the host.
     Host(Gate),
-}
-
-/// A module that joined.
-pub(super) struct Joined {
-    /// Goes before what it lists.
-    _listing: Registration,
-    image: Placed,
-    /// No other module may have its place.
-    in_use: bool,
-    /// When it left: headers of the bindings that had led there, which threads may be in still.
-    left_by: Vec<usize>,
-    /// Numbers of the callbacks that its words lead to; closed ones when it has left.
-    callbacks: Vec<u64>,
 }
 
 /// How long a module that joins again waits for calls that were ended when it left: they end in a moment, but for one in a function of the
@@ -136,10 +122,6 @@ pub enum JoinError {
 }
 
 impl Core {
-    fn joined(&self) -> MutexGuard<'_, Vec<Joined>> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Maps `module`, whose symbols are `targets`, in order; none of its code has run yet. Threads may be in the domain.
     ///
     /// # Errors

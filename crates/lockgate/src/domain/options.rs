@@ -1,16 +1,22 @@
 //! Options of a new domain: limits, grants, host functions. They are checked before anything of the domain is mapped.
-use super::core::Resolver;
 use super::limits::Limits;
-use crate::call::{StopIf, Terms};
-use crate::error::CreateError;
+use crate::call::{AnyDomain, StopIf, Terms};
+use crate::error::{CallError, CreateError};
+use crate::host::environment;
 use crate::host_function::HostFunction;
+use crate::module::{Module, callable};
 use crate::policy::Policy;
+use crate::signature;
+use crate::space::{MAPPINGS, MAX_MAPPINGS};
 use lockgate_abi::{PAGE, stack};
 use lockgate_syscall::Grants;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Finds what an import of a domain is, at the domain's first call of it, by its number in the gate table, and sets it.
+pub(crate) type Resolver = dyn Fn(&Arc<dyn AnyDomain>, u16) -> Result<(), CallError> + Send + Sync;
 
 /// What finds imports.
 #[derive(Clone)]
@@ -216,4 +222,102 @@ impl DomainOptions {
         }
         Ok(())
     }
+}
+
+/// What is counted, and CPU time.
+impl DomainOptions {
+    /// The largest [`max_guest_threads`](DomainOptions::max_guest_threads): one place is the host's.
+    pub const MOST_GUEST_THREADS: u32 = stack::SLOTS as u32 - 1;
+    /// The [`descriptor_limit`](DomainOptions::descriptor_limit) of options that say nothing else.
+    pub const DESCRIPTORS: u32 = lockgate_syscall::DESCRIPTORS;
+    /// The largest one.
+    pub const MOST_DESCRIPTORS: u32 = lockgate_syscall::MAX_DESCRIPTORS;
+    /// The [`mapping_limit`](DomainOptions::mapping_limit) of options that say nothing else.
+    pub const MAPPINGS: u32 = MAPPINGS;
+    /// The largest one.
+    pub const MOST_MAPPINGS: u32 = MAX_MAPPINGS;
+
+    /// Most threads that may have a place in the domain at once, 1–63. Others get
+    /// [`CallError::Threads`](crate::CallError::Threads).
+    pub fn thread_limit(mut self, threads: u32) -> Self {
+        self.limits.threads = threads;
+        self
+    }
+
+    /// Most threads at once that the module may start itself (`pthread_create`); none by default. They count against the
+    /// [thread limit](DomainOptions::thread_limit), and the domain's time limit is that of their lives. They end with the domain's
+    /// handle.
+    pub fn max_guest_threads(mut self, threads: u32) -> Self {
+        self.limits.max_guest_threads = threads;
+        self
+    }
+
+    /// Descriptors that the domain may have open at once, 1–65,536; granted streams count. The process's own limit holds, too.
+    pub fn descriptor_limit(mut self, descriptors: u32) -> Self {
+        self.limits.descriptors = descriptors;
+        self
+    }
+
+    /// Separate mappings that the domain may have at once, 1–16,384; 1,024 by default. Beyond it `mmap`, `mprotect`, `munmap` and their like
+    /// fail with `ENOMEM`. Neighbours with equal rights are one mapping; files that are mapped as shared are one each.
+    ///
+    /// The kernel may need two of its own for each, and a process has 65,530 (`vm.max_map_count`) for all of its domains and itself: a host
+    /// that gives several domains many mappings must raise that.
+    pub fn mapping_limit(mut self, mappings: u32) -> Self {
+        self.limits.mappings = mappings;
+        self
+    }
+
+    /// Largest number of calls, of any domains, nested in one another on a thread, this domain's included:
+    /// 1 lets it be called from outside all domains only. Deeper calls get [`CallError::Depth`](crate::CallError::Depth).
+    pub fn depth_limit(mut self, depth: u32) -> Self {
+        self.terms.depth = Some(depth);
+        self
+    }
+
+    /// CPU time that all calls of the domain may use together. Then its calls in progress end
+    /// ([`FaultKind::CpuTime`](crate::FaultKind::CpuTime)), and later ones are refused
+    /// ([`CallError::CpuTime`](crate::CallError::CpuTime)) until the domain is reset.
+    ///
+    /// Measured as by [`measure_cpu_time`](DomainOptions::measure_cpu_time), and so only a few milliseconds precise.
+    pub fn cpu_limit(mut self, limit: Duration) -> Self {
+        self.limits.cpu_time = Some(limit);
+        self
+    }
+
+    /// Measures the CPU time that calls of the domain use ([`Usage::cpu_time`](crate::Usage::cpu_time)): a sample every few milliseconds, taken by
+    /// another thread. Calls pay nothing.
+    pub fn measure_cpu_time(mut self) -> Self {
+        self.limits.measured = true;
+        self
+    }
+
+    pub(super) fn is_measured(&self) -> bool {
+        self.limits.measured || self.limits.cpu_time.is_some() || environment::measures()
+    }
+}
+
+/// Host functions at the slots of the imports that they answer.
+pub(super) fn imports(
+    domain: &str,
+    module: &Module,
+    given: &[(String, HostFunction)],
+) -> Result<Vec<(u16, HostFunction)>, CreateError> {
+    let mut imports = Vec::new();
+    for (name, function) in given {
+        let Some(import) = module.parsed().imports.iter().find(|i| i.name == *name) else {
+            let known: Vec<_> = module.imports().map(|(name, _)| name).collect();
+            let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+            return Err(CreateError::UnknownImport { name: domain.to_owned(), import: name.clone(), known });
+        };
+        if let Some(noted) = callable(import.signature.as_deref()) {
+            signature::agree(&noted, function.signature()).map_err(|mismatch| CreateError::Import {
+                name: domain.to_owned(),
+                import: name.clone(),
+                mismatch,
+            })?;
+        }
+        imports.push((import.slot, function.clone()));
+    }
+    Ok(imports)
 }

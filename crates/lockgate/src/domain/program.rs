@@ -1,8 +1,8 @@
 //! A whole program in a domain of its own.
-use super::DomainOptions;
-use super::api::Kept;
+use super::api::{Domain, Kept};
 use super::core::Core;
 use super::limits::Usage;
+use super::options::DomainOptions;
 use super::start;
 use crate::binding::{Binding, Internal};
 use crate::call::{OwnTurn, watch};
@@ -47,6 +47,16 @@ pub struct ProgramEnd {
 /// Sends a program signals of its own, from any thread. It does not keep the program.
 #[derive(Clone)]
 pub struct ProgramSignals(Weak<Core>);
+
+impl Domain {
+    /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread.
+    ///
+    /// # Errors
+    /// [`CreateError`] if it could not be started. How it ended is in [`ProgramEnd`].
+    pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<ProgramEnd, CreateError> {
+        Ok(Program::new(module, options)?.run())
+    }
+}
 
 impl Program {
     /// Makes the domain. Nothing of the program has run.

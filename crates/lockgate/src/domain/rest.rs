@@ -11,14 +11,13 @@
 //! entering at this moment.
 use super::core::Core;
 use super::place_sys::next_call;
-use super::slots::Slots;
+use super::slots::{Kept, Slots, resting};
 use crate::call::thread_sys;
-use crate::host::{Once, Owner, PerProcess, locked};
+use crate::host::{Once, PerProcess, locked};
 use crate::space::Stride;
 use lockgate_syscall::Protection;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// Domains that rest at once: room for a thousand mappings more.
@@ -29,9 +28,6 @@ const MAPPINGS_AT_REST: usize = 5;
 
 /// Domains that have stacks, or had, by number.
 static DOMAINS: PerProcess<Mutex<BTreeMap<u32, Listed>>> = PerProcess::new(Mutex::default);
-/// How many of them rest.
-static RESTING: PerProcess<AtomicUsize> = PerProcess::new(|| AtomicUsize::new(0));
-
 /// A domain, and who may put it to rest: the thread with this kernel id, which has its first slot, or any that comes. Others do not even
 /// look: to hold a domain for a moment would keep its owner from resetting it.
 struct Listed {
@@ -41,28 +37,6 @@ struct Listed {
 
 fn domains() -> MutexGuard<'static, BTreeMap<u32, Listed>> {
     locked(&DOMAINS)
-}
-
-/// The first thread's storage of a domain at rest.
-pub(super) struct Kept(Vec<u8>, Owner);
-
-impl Kept {
-    /// `None` without memory for it: allocation, too, may need a mapping.
-    fn new(length: usize) -> Option<Kept> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(length).ok()?;
-        bytes.resize(length, 0);
-        RESTING.fetch_add(1, Ordering::Relaxed);
-        Some(Kept(bytes, Owner::this()))
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if self.1.may_drop() {
-            RESTING.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
 }
 
 /// The first slot of a domain has got an owner, a thread.
@@ -136,7 +110,7 @@ fn crowded() -> bool {
         let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
         limit.trim().parse().unwrap_or(usize::MAX)
     });
-    let (all, resting) = (domains().len(), RESTING.load(Ordering::Relaxed));
+    let (all, resting) = (domains().len(), resting());
     let mappings = all.saturating_sub(resting) * MAPPINGS + resting * MAPPINGS_AT_REST;
     mappings > most / 8 * 7
 }

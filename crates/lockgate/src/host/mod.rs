@@ -16,19 +16,13 @@ pub(crate) use error::remedy;
 pub(crate) use fork_sys::{Once, Short, peek};
 pub use fork_sys::{Owner, PerProcess, Still, still};
 pub(crate) use fork_sys::{process, watch_forks};
-pub(crate) use lockgate_kernel::kept;
+pub(crate) use lockgate_kernel::{kept, locked};
 pub(crate) use memory_file::memory_file;
 pub(crate) use processor::{Processor, lacks};
 pub(crate) use telling::{end_process, tell};
 pub(crate) use threads_sys::cancellation;
 pub(crate) use threads_sys::wakes_in_time;
 pub use threads_sys::{AtThreadEnd, Uncancelled};
-
-/// Locks `mutex`, also after a panic under its lock: what the library keeps there is right between any two of its steps, and a panic must not end all
-/// later calls. (Files that models compile say the same by themselves.)
-pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// An address in the frame of the function that asks: it stands for the stack pointer where the stack's depth tells what goes on, and what a
 /// jump has left.

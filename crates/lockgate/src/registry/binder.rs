@@ -421,6 +421,8 @@ impl DomainOptions {
     /// call looks again. The domain does not keep the registry.
     pub fn registry(self, registry: &Registry, principal: Principal) -> Self {
         let registry = registry.downgrade();
-        self.resolver(Arc::new(move |domain, slot| registry.resolve(&principal, domain, slot)))
+        self.resolver(Arc::new(move |domain, slot| {
+            registry.resolve(&principal, &Core::shared(domain.clone()), slot)
+        }))
     }
 }

@@ -7,11 +7,6 @@ use crate::expression::Expression;
 use crate::header::model::{Prototype, Shape};
 use crate::plan::{CallbackPlan, Outcome, Passing, Plan};
 
-/// The number of a type of callbacks, from 1.
-pub fn index(plan: &Plan, name: &str) -> usize {
-    1 + plan.callbacks.keys().position(|known| known == name).unwrap_or(0)
-}
-
 /// Expressions speak of parameters by name: of numbers, which may be sizes of what comes before them, as the library passes them; of
 /// structures as they were copied.
 struct Arguments<'a> {

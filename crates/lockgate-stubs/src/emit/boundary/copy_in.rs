@@ -1,40 +1,12 @@
 //! Into a domain: how each parameter is passed, and what that asks for after the call.
 use super::copy_out::{CopyOut, Raw, bytes, fetch, length};
-use super::record::{index, numbers_in};
+use super::given::{data, flags, how_long};
+use super::record::numbers_in;
 use super::stub::{Stub, resulting};
 use super::*;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
 use crate::plan::{Buffer, Outcome, Passing};
-
-/// How long data is given.
-pub fn how_long(kept: bool, for_call: bool) -> Value {
-    word(match (kept, for_call) {
-        (true, _) => "LGS_FOR_GOOD",
-        (_, true) => "LGS_FOR_CALL",
-        _ => "LGS_FOR_HANDLE",
-    })
-}
-
-/// The data of `object`, with the functions that it comes with.
-pub fn data(given: Value, callbacks: &[Value], long: &Value, field: Option<&str>, what: &str) -> Value {
-    let code = |function: &Value| cast("lg_code", function.clone());
-    let with = match callbacks {
-        [] => zero(),
-        all => cast("const lg_code[]", Value::List(all.iter().map(code).collect())),
-    };
-    run(
-        "lgs_data",
-        [given, with, number(callbacks.len()), long.clone(), field.map_or(zero(), text), text(what)],
-    )
-}
-
-/// The flags of a buffer that goes in.
-pub fn flags(reads: bool, writes: bool) -> String {
-    let named = [(reads, "LGS_READS"), (writes, "LGS_WRITES")];
-    let set: Vec<&str> = named.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
-    if set.is_empty() { "0".to_owned() } else { set.join(" | ") }
-}
 
 /// What a stub has of the program must not be memory that a domain writes meanwhile.
 fn private(name: &str, size: Value) -> Step {
@@ -118,7 +90,7 @@ impl Stub<'_> {
             Passing::Inside { release } => self.place(parameter, *release),
             Passing::Pointer { before, after } => self.pointer(parameter, before.as_deref(), after),
             Passing::Callback { name: kind } => {
-                let of = number(super::callback::index(self.plan, kind));
+                let of = number(self.plan.callback_number(kind));
                 let bound = self.function.parameters.iter().any(|p| matches!(p, Passing::Data { .. }));
                 let code = cast("lg_code", word(name));
                 let callback = run("lgs_callback", [code, of, number(bound), text(name)]);
@@ -539,7 +511,7 @@ impl Stub<'_> {
     ) -> Value {
         let name = &parameter.name;
         let record = &self.plan.records[key];
-        let (of, kind) = (number(index(self.plan, key)), &record.spelling);
+        let (of, kind) = (number(self.plan.record_number(key)), &record.spelling);
         let of_word = |function: &str| format!("lgs_{function}_{}", record.word);
         self.phases.enter.push(private(name, size_of(kind)));
         let pointer = cast("void *", word(name));

@@ -2,7 +2,6 @@
 //!
 //! Each is fetched once, into memory or a register that no domain writes, and judged there by what the plan says that it is.
 use super::declare::mutable;
-use super::record::index;
 use super::{Step, Value, address, call, cast, equal, group, local, member, number, run, text, word, zero};
 use crate::expression::Expression;
 use crate::plan::{Buffer, Count, Outcome, Plan};
@@ -193,7 +192,7 @@ impl CopyOut<'_> {
             }
             Outcome::Data { by } => self.judged("lgs_data_back", [names(by)]),
             Outcome::Callback { name } => {
-                self.judged("lgs_callback_out", [number(super::callback::index(self.plan, name))])
+                self.judged("lgs_callback_out", [number(self.plan.callback_number(name))])
             }
             Outcome::Within { object, count: many, element } => {
                 let bytes = many.as_ref().map_or(number(element), |many| {
@@ -214,7 +213,7 @@ impl CopyOut<'_> {
             Some(normal) if buffer.reads => {
                 let mut records = self.plan.records.iter();
                 let own = records.find(|(_, record)| *normal == format!("lgs_bools_{}", record.word));
-                let apart = own.map_or(word("LGS_BOOLS"), |(key, _)| number(index(self.plan, key)));
+                let apart = own.map_or(word("LGS_BOOLS"), |(key, _)| number(self.plan.record_number(key)));
                 self.normal(normal, apart, bytes, buffer.nullable, buffer.element)
             }
             _ => {
@@ -251,7 +250,7 @@ impl CopyOut<'_> {
             }
             false => {
                 let normal = format!("lgs_bools_{}", record.word);
-                let apart = number(index(self.plan, key));
+                let apart = number(self.plan.record_number(key));
                 self.normal(&normal, apart, bytes, nullable, record.size.max(1))
             }
         }
@@ -319,6 +318,8 @@ mod tests {
         let others = [
             include_str!("callback.rs"),
             include_str!("copy_in.rs"),
+            include_str!("declare.rs"),
+            include_str!("given.rs"),
             include_str!("mod.rs"),
             include_str!("record.rs"),
             include_str!("size.rs"),

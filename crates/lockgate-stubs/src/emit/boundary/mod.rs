@@ -10,6 +10,7 @@ pub mod callback;
 mod copy_in;
 pub mod copy_out;
 pub mod declare;
+mod given;
 pub mod record;
 pub mod size;
 pub mod stub;

@@ -1,16 +1,11 @@
 //! Structures, field by field: what goes into a copy of the library's, and what is judged of one that was fetched.
-use super::copy_in::{data, flags, how_long};
 use super::copy_out::{CopyOut, Raw, bytes, length};
 use super::declare::declare;
+use super::given::{data, flags, how_long};
 use super::size::{Scope, at, field_at, size};
 use super::*;
 use crate::expression::Expression;
 use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan, TEXT};
-
-/// The number of a record's type, from 1.
-pub fn index(plan: &Plan, key: &str) -> usize {
-    1 + plan.records.keys().position(|known| known == key).unwrap_or(0)
-}
 
 /// Fields of what `object` points to.
 struct Fields<'a> {
@@ -247,7 +242,7 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
         }
         Passing::Callback { name: kind } => {
             let code = cast("lg_code", from());
-            let of = number(super::callback::index(plan, kind));
+            let of = number(plan.callback_number(kind));
             steps.push(raw(run("lgs_callback", [code, of, number(bound), text(name)])));
         }
         Passing::Null => steps.push(when(from(), [fail("LG_STUB_NULL", name, "it must be null")])),

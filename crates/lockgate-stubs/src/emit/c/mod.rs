@@ -114,15 +114,15 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     let module = format!("#define LGS_MODULE {}", print::quoted(&target.module));
     let mut text = stubs(plan, name, &prelude, &module);
     if target.failing_stubs {
-        text += STAND_INS;
+        text += BEFORE_FAILING_STUBS;
         text += &promises(plan.left_out.iter().map(|left_out| (&*left_out.name, &left_out.prototype)));
         text.extend(plan.left_out.iter().map(failing_stub));
     }
     text
 }
 
-/// What is before failing stubs.
-const STAND_INS: &str = r#"
+/// They use none of their parameters.
+const BEFORE_FAILING_STUBS: &str = r#"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 "#;
 

@@ -1,0 +1,61 @@
+//! The threads that a module has started itself, counted.
+use crate::error::CallError;
+use crate::host::locked;
+use crate::report::Fault;
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// The threads that a domain has started and that have not ended.
+#[derive(Default)]
+pub(super) struct GuestThreads {
+    books: Mutex<Books>,
+    pub ended: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct Books {
+    pub running: u32,
+    /// Those of them that count against the limit: all but the one that is about to tell the thread that waits for its end.
+    pub counted: u32,
+    /// How often one more was asked for.
+    pub refused: u64,
+    /// Why the first of them ended the whole domain.
+    pub error: Option<CallError>,
+}
+
+impl GuestThreads {
+    pub fn books(&self) -> MutexGuard<'_, Books> {
+        locked(&self.books)
+    }
+
+    pub fn running(&self) -> u32 {
+        self.books().running
+    }
+
+    /// How often the module has asked for a thread more than it may have.
+    pub fn refused(&self) -> u64 {
+        self.books().refused
+    }
+
+    /// Waits until the last one has ended.
+    pub fn wait(&self) {
+        let mut books = self.books();
+        while books.running > 0 {
+            books = self.ended.wait(books).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// What a thread did wrong that ended the domain.
+    pub fn fault(&self) -> Option<Fault> {
+        self.books().error.as_ref().and_then(CallError::fault).cloned()
+    }
+
+    /// What `look` makes of why a thread ended the domain, if one did.
+    pub fn error<R>(&self, look: impl FnOnce(&CallError) -> R) -> Option<R> {
+        self.books().error.as_ref().map(look)
+    }
+
+    /// What ended the domain, if a thread of its own did.
+    pub fn take_error(&self) -> Option<CallError> {
+        self.books().error.take()
+    }
+}
