@@ -27,6 +27,7 @@ mod pool;
 mod principal;
 mod region;
 mod registry;
+mod remote;
 mod scratch;
 mod values;
 
@@ -56,6 +57,9 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<pool::Pool>()?;
     module.add_class::<registry::Registry>()?;
     module.add_class::<registry::Found>()?;
+    module.add_class::<remote::Remote>()?;
+    module.add_class::<remote::Called>()?;
+    module.add_class::<remote::Served>()?;
     module.add_class::<principal::Principal>()?;
     module.add_class::<principal::Token>()?;
     module.add_class::<principal::Allow>()?;
