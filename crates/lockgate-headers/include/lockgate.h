@@ -1127,13 +1127,13 @@ lg_status lg_names_free(lg_names *names);
  * Only lg_failed() and calls through pointers may be used in signal handlers: the calls fail there,
  * as those of domains. */
 
-/* What is offered: nothing at first. All setters are cheap; what they say counts for services that
- * begin afterwards. */
+/* An offer, of nothing at first. All setters are cheap, and count for services that begin
+ * afterwards. */
 lg_offer *lg_offer_new(void);
 lg_status lg_offer_free(lg_offer *offer);
 
 /* Offers a name of the registry, whose function takes and returns values; by a prototype that says
- * lengths, one that takes buffers, too. Who may bind a name, its export says
+ * lengths, one that takes buffers, too. The export of a name says who may bind it
  * (lg_export_allow_user() and others): the kernel tells the user and the group of the process that
  * asks. For a name that is not offered, all get LG_E_UNKNOWN. */
 lg_status lg_offer_name(lg_offer *offer, const char *name);

@@ -31,10 +31,11 @@ mod remote;
 mod scratch;
 mod values;
 
+use memchr as _; // Cargo.toml says why
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes};
-use unicode_ident as _; // Cargo.toml says why
+use unicode_ident as _; // as above
 
 /// Native classes of the package `lockgate`; use that.
 #[pymodule]
