@@ -142,7 +142,7 @@ impl Failure {
     }
 
     /// Keeps it until the program asks why its last call through a function pointer failed.
-    pub fn is_of_pointer(self) {
+    pub fn keep_for_pointer(self) {
         lockgate::failed_elsewhere(Box::new(self));
     }
 

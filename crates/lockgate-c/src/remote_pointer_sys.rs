@@ -117,7 +117,7 @@ unsafe extern "C" fn arrive(at: usize, registers: &mut Registers, stack: *const 
     *registers = Registers::default();
     match called {
         Ok((pointed, words)) => registers.put(&pointed.plan.result, &words),
-        Err(failure) => failure.is_of_pointer(),
+        Err(failure) => failure.keep_for_pointer(),
     }
 }
 

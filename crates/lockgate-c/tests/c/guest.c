@@ -45,17 +45,6 @@ long sum9(long a, long b, long c, long d, long e, long f, long g, long h, long i
     return a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9;
 }
 int count(void) { return ++counter; }
-long total(const int *numbers, unsigned count) {
-    long sum = 0;
-    for (unsigned i = 0; i < count; i++)
-        sum += numbers[i];
-    return sum;
-}
-int invert(unsigned count, unsigned char *bytes) {
-    for (unsigned i = 0; i < count; i++)
-        bytes[i] = (unsigned char)~bytes[i];
-    return (int)count;
-}
 size_t length(const char *text) { return strlen(text); }
 void *through(void *user) { return user; }
 char *copy(const char *text) { return strdup(text); }
@@ -193,4 +182,15 @@ int says(int port) {
     failed = failed ? -errno : byte;
     close(fd);
     return failed;
+}
+long total(const int *numbers, unsigned count) {
+    long sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += numbers[i];
+    return sum;
+}
+int invert(unsigned count, unsigned char *bytes) {
+    for (unsigned i = 0; i < count; i++)
+        bytes[i] = (unsigned char)~bytes[i];
+    return (int)count;
 }
