@@ -54,6 +54,7 @@ attacked() {
     annotation | stubs) echo stubs signature ;;
     split_text) echo split ;;
     link) echo toolchain rewrite verify outside ;;
+    share_messages | share_memory) echo programs lockgate signature ;;
     *) echo "fuzz.sh: no target '$1'; there are:" $all >&2; exit 2 ;;
     esac
 }

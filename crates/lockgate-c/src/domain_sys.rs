@@ -2,6 +2,7 @@
 use crate::c_string::c_string;
 use crate::call::{guarded, made, value};
 use crate::error::{Failure, Status};
+use crate::fault_sys::Ended;
 use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
@@ -288,7 +289,7 @@ pub extern "C" fn lg_domain_guest_threads_fault(domain: Handle<DomainObject>) ->
             Some(fault) => Err(Failure {
                 status: Status::Fault,
                 message: fault.to_string(),
-                fault: Some(Box::new(fault)),
+                fault: Some(Ended::Here(Box::new(fault))),
             }),
         })
     })

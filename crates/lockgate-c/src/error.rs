@@ -1,14 +1,15 @@
 //! Errors: one status for each variant of the Rust interface's errors, and what the thread keeps of the last one.
 use crate::c_string::c_string;
-use crate::fault_sys::{CFault, FaultReport};
+use crate::fault_sys::{CFault, Ended, FaultReport};
 use lockgate::dl::DlError;
 use lockgate::registry::ObserveError;
 use lockgate::signature::PrototypeError;
 use lockgate::syscall;
 use lockgate::{
-    AllocError, AtThreadEnd, BindError, CallError, CreateError, Fault, GrantError, LinkError, LoadError,
+    AllocError, AtThreadEnd, BindError, CallError, CreateError, GrantError, LinkError, LoadError,
     MemoryError, RegistryError, ResetError,
 };
+use lockgate_programs::share::{RemoteError, ShareError};
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::ManuallyDrop;
@@ -116,6 +117,11 @@ statuses! {
     Permission = 131 c"LG_E_PERMISSION",
     NoExports = 132 c"LG_E_NO_EXPORTS",
     Layout = 133 c"LG_E_LAYOUT",
+    Connect = 140 c"LG_E_CONNECT",
+    Closed = 141 c"LG_E_CLOSED",
+    Protocol = 142 c"LG_E_PROTOCOL",
+    Refused = 143 c"LG_E_REFUSED",
+    Listen = 144 c"LG_E_LISTEN",
 }
 
 /// An error on its way to the thread that will ask for it.
@@ -123,7 +129,7 @@ statuses! {
 pub(crate) struct Failure {
     pub status: Status,
     pub message: String,
-    pub fault: Option<Box<Fault>>,
+    pub fault: Option<Ended>,
 }
 
 impl Failure {
@@ -133,6 +139,22 @@ impl Failure {
 
     pub fn argument(message: impl Into<String>) -> Failure {
         Failure::new(Status::Argument, message)
+    }
+
+    /// Keeps it until the program asks why its last call through a function pointer failed.
+    pub fn keep_for_pointer(self) {
+        lockgate::failed_elsewhere(Box::new(self));
+    }
+
+    /// Why that call failed: what was kept so, or the error of a domain's function.
+    pub fn of_pointer(error: CallError) -> Failure {
+        match error {
+            CallError::Panic(panic) if panic.look(|payload| payload.is::<Failure>()) => {
+                let kept = panic.into_payload().downcast::<Failure>();
+                kept.map_or_else(|_| Failure::new(Status::Internal, ""), |kept| *kept)
+            }
+            error => error.into(),
+        }
     }
 }
 
@@ -161,7 +183,7 @@ fn replace(last: Option<Last>) {
 /// Makes `failure` the thread's last error. Strings that the thread was given of the one before are gone.
 pub(crate) fn keep(failure: Failure) -> Status {
     let Failure { status, message, fault } = failure;
-    let fault = fault.map(|fault| Box::new(FaultReport::new(fault)));
+    let fault = fault.map(|ended| Box::new(FaultReport::new(ended)));
     let last = Last { status, message: c_string(&message), fault };
     END.arm();
     replace(Some(last));
@@ -233,6 +255,7 @@ failures! {
     ObserveError: ObserveError::NoProcess(_) => NoProcess, ObserveError::Permission(_) => Permission,
         ObserveError::None(_) => NoExports, ObserveError::Layout { .. } => Layout,
         ObserveError::System { .. } => System;
+    ShareError: ShareError::Taken(_) => Taken, ShareError::Prototype { .. } => Prototype, ShareError::Listen { .. } => Listen;
     syscall::GrantError: syscall::GrantError::Stream(_) => Stream, syscall::GrantError::Address { .. } => Argument, _ => Directory;
 }
 
@@ -310,6 +333,26 @@ impl From<RegistryError> for Failure {
             RegistryError::Bind(error) => error.into(),
             RegistryError::Create(error) => error.into(),
             RegistryError::Caller(error) => error.into(),
+            error => Failure::new(status, error.to_string()),
+        }
+    }
+}
+
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Failure {
+        let status = match &error {
+            RemoteError::Fault { .. } => Status::Fault,
+            RemoteError::Prototype(_) => Status::Prototype,
+            RemoteError::Refused(_) => Status::Refused,
+            RemoteError::Connect { .. } => Status::Connect,
+            RemoteError::Closed(_) => Status::Closed,
+            RemoteError::Late { .. } => Status::Late,
+            RemoteError::Nonsense(_) => Status::Protocol,
+            _ => Status::Internal,
+        };
+        match error {
+            RemoteError::Bind(error) => error.into(),
+            RemoteError::Call(error) => error.into(),
             error => Failure::new(status, error.to_string()),
         }
     }
@@ -396,6 +439,6 @@ impl From<DlError> for Failure {
     }
 }
 
-fn fault_of(error: &CallError) -> Option<Box<Fault>> {
-    error.fault().cloned().map(Box::new)
+fn fault_of(error: &CallError) -> Option<Ended> {
+    error.fault().cloned().map(|fault| Ended::Here(Box::new(fault)))
 }

@@ -1,6 +1,6 @@
 //! Section "Errors" of the header.
 use crate::call::{self, guarded};
-use crate::error::{self, Status};
+use crate::error::{self, Failure, Status};
 use crate::fault_sys::CFault;
 use std::ffi::c_char;
 
@@ -39,7 +39,7 @@ pub extern "C" fn lg_clear_error() {
 pub extern "C" fn lg_take_call_error() -> i32 {
     guarded(|| match lockgate::take_call_error() {
         None => Ok(()),
-        Some(error) => Err(error.into()),
+        Some(error) => Err(Failure::of_pointer(error)),
     })
 }
 

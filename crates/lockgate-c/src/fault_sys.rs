@@ -27,27 +27,44 @@ pub struct CFault {
     registers: Registers,
 }
 
+/// What is known of a fault in a domain of another process.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub kind: FaultKind,
+    pub report: String,
+    pub domain: String,
+    pub entry_point: String,
+}
+
+/// What ended a call.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Here(Box<Fault>),
+    Elsewhere(Box<Told>),
+}
+
 /// A fault, and the strings that its C form points to.
 pub(crate) struct FaultReport {
     c: CFault,
     _texts: Vec<CString>,
-    fault: Box<Fault>,
+    /// None if it happened in another process.
+    fault: Option<Box<Fault>>,
     /// Made when the program asks.
     backtrace: OnceCell<CString>,
 }
 
 impl FaultReport {
-    pub fn new(fault: Box<Fault>) -> FaultReport {
+    pub fn new(ended: Ended) -> FaultReport {
+        match ended {
+            Ended::Here(fault) => FaultReport::here(fault),
+            Ended::Elsewhere(told) => FaultReport::elsewhere(&told),
+        }
+    }
+
+    fn here(fault: Box<Fault>) -> FaultReport {
         let place = fault.location();
         let mut texts = Vec::new();
-        let mut text = |text: Option<&str>| {
-            text.map_or(ptr::null(), |text| {
-                let text = c_string(text);
-                let at = text.as_ptr();
-                texts.push(text);
-                at
-            })
-        };
+        let mut text = |text: Option<&str>| text.map_or(ptr::null(), |text| kept(&mut texts, text));
         let (kind, detail) = kind(fault.kind());
         let c = CFault {
             kind,
@@ -73,16 +90,53 @@ impl FaultReport {
             instruction: fault.instruction().unwrap_or(0),
             registers: *fault.registers(),
         };
-        FaultReport { c, _texts: texts, fault, backtrace: OnceCell::new() }
+        FaultReport { c, _texts: texts, fault: Some(fault), backtrace: OnceCell::new() }
+    }
+
+    /// The other process says kind and report.
+    fn elsewhere(told: &Told) -> FaultReport {
+        let mut texts = Vec::new();
+        let (kind, detail) = kind(told.kind);
+        let report = kept(&mut texts, &told.report);
+        let c = CFault {
+            kind,
+            detail,
+            report,
+            reason: report,
+            domain: kept(&mut texts, &told.domain),
+            module: kept(&mut texts, ""),
+            entry_point: kept(&mut texts, &told.entry_point),
+            function: ptr::null(),
+            file: ptr::null(),
+            line: 0,
+            access: 0,
+            offset: 0,
+            has_address: 0,
+            has_instruction: 0,
+            address: 0,
+            instruction: 0,
+            registers: Registers::default(),
+        };
+        FaultReport { c, _texts: texts, fault: None, backtrace: OnceCell::new() }
     }
 
     pub fn c(&self) -> *const CFault {
         &raw const self.c
     }
 
+    /// Null of a fault in another process.
     pub fn backtrace(&self) -> *const c_char {
-        self.backtrace.get_or_init(|| c_string(&self.fault.backtrace().to_string())).as_ptr()
+        let Some(fault) = &self.fault else { return ptr::null() };
+        self.backtrace.get_or_init(|| c_string(&fault.backtrace().to_string())).as_ptr()
     }
+}
+
+/// The string for C, which `texts` keeps.
+fn kept(texts: &mut Vec<CString>, text: &str) -> *const c_char {
+    let text = c_string(text);
+    let at = text.as_ptr();
+    texts.push(text);
+    at
 }
 
 /// `enum lg_fault_kind`, and what the kind tells beside.

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 pub struct CValue {
     kind: i32,
     contents: Contents,
-    /// Of a structure: the program's, never written.
+    /// Of a structure: the program's, never written. Of an array for another process.
     bytes: Bytes,
 }
 
@@ -39,6 +39,14 @@ const FLOAT: i32 = 3;
 const DOUBLE: i32 = 4;
 const POINTER: i32 = 5;
 const STRUCT: i32 = 6;
+const BUFFER: i32 = 7;
+
+impl CValue {
+    /// Where an array is, and its bytes, if the value is one (`LG_BUFFER`).
+    pub(crate) fn array(&self) -> Option<(*mut u8, usize)> {
+        (self.kind == BUFFER).then_some((self.bytes.at.cast(), self.bytes.size))
+    }
+}
 
 /// The values of an array.
 ///

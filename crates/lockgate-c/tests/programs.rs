@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use support::Part;
 
-const PROGRAMS: [&str; 17] = [
+const PROGRAMS: [&str; 18] = [
     "modules",
     "calls",
     "domains",
@@ -15,6 +15,7 @@ const PROGRAMS: [&str; 17] = [
     "grants",
     "arenas",
     "registry",
+    "remote",
     "alone",
     "covered",
     "handlers",
@@ -91,6 +92,11 @@ fn arenas() {
 #[test]
 fn registry() {
     passes("registry");
+}
+
+#[test]
+fn remote() {
+    passes("remote");
 }
 
 #[test]

@@ -249,7 +249,16 @@ fn a_call_ends_with_its_time_limit() {
     let late = number(&count, 1).unwrap_err();
     assert!(matches!(late, RemoteError::Fault { kind: FaultKind::TimeOut, .. }), "{late}");
     let late = number(&first, 1).unwrap_err();
-    assert!(matches!(late, RemoteError::Closed(_)), "{late}");
+    assert!(matches!(late, RemoteError::Late { .. }), "{late}");
+    // A binding has its own limit, or that of calls.
+    for (remote, query) in [
+        (Remote::connect_with(&socket, Duration::from_millis(200)).unwrap(), Query::newest("a.count")),
+        (Remote::connect(&socket).unwrap(), Query::newest("a.count").time_limit(Duration::from_millis(200))),
+    ] {
+        let late = remote.bind(&query, "long count(long)").unwrap_err();
+        assert!(matches!(late, RemoteError::Late { .. }), "{late}");
+        assert!(late.to_string().contains("within 200ms"), "{late}");
+    }
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }
 
@@ -779,6 +788,31 @@ fn a_name_is_one_process_s() {
     let refused = nothing.up_with(&["--share", "x"]).ends(125);
     assert!(refused.iter().any(|line| line.contains("has the key share")), "{refused:#?}");
     drop(site);
+}
+
+/// `--check` and the start say where no client could bind, by file and line. Red without the comparison: they say that all is well.
+#[test]
+fn what_no_client_could_bind_is_a_mistake() {
+    let site = Site::of("");
+    fs::copy(&*MODULE, site.path("share.lg")).unwrap();
+    for (share, expected) in [
+        ("'unsigned sum(const short data[n], size_t n)'", None),
+        ("'unsigned sum(const unsigned char data[n], unsigned n)'", Some("uint64_t against uint32_t")),
+        ("'long sum(const unsigned char data[n], size_t n)'", Some("uint32_t against int64_t")),
+        ("'unsigned sum(const unsigned char *data, size_t n)'", Some("is a pointer")),
+        ("true", Some("is a pointer")),
+    ] {
+        let file =
+            format!("[programs.a]\nmodule = 'share.lg'\n[programs.a.exports]\nsum = {{ share = {share} }}\n");
+        fs::write(site.path("lockgate.toml"), file).unwrap();
+        let check = site.ask("up", &["--check"]);
+        let err = text(&check.stderr);
+        // (The note has no types behind pointers.)
+        assert_eq!(check.status.success(), expected.is_none(), "{share}: {err}");
+        if let Some(expected) = expected {
+            assert!(err.contains("lockgate.toml:4: ") && err.contains(expected), "{share}: {err}");
+        }
+    }
 }
 
 /// What the page has its reader write and run: the blocks of code are its files, the indented lines its commands.

@@ -24,7 +24,8 @@ pub fn of(target: &str) -> Result<Vec<Vec<u8>>> {
         "code" => code(),
         "link" => links(),
         "dwarf" => debug_information(),
-        "signature" | "annotation" | "split_text" => Ok(texts(target)),
+        "signature" | "annotation" | "split_text" | "share_messages" => Ok(texts(target)),
+        "share_memory" => Ok(calls()),
         _ => bail!("no seeds for '{target}'"),
     }
 }
@@ -46,6 +47,22 @@ fn texts(target: &str) -> Vec<Vec<u8>> {
             "out\nrows:f(a, b) && !c || -d >= 0x10\ndispose:f,1\n",
             "size:lg_told(f, h, lg_result)\n",
         ],
+        // (The first letter says what it is: d what a client asks, a what a server answers, b how a call ended, c a prototype.)
+        "share_messages" => &[
+            "d{\"Bind\":{\"schema\":1,\"name\":\"a.sum\",\"version\":[1,2],\"rebind\":true,\"prototype\":\"unsigned sum(const unsigned char data[n], size_t n)\"}}",
+            "d{\"Unbind\":{\"function\":3}}",
+            "d\"Line\"",
+            "a{\"Bound\":{\"function\":0,\"domain\":\"a\"}}",
+            "a{\"Refused\":\"Unknown\"}",
+            "a{\"Refused\":{\"Signature\":{\"signature\":\"long f(struct { char a[2]; } s)\"}}}",
+            "a{\"Refused\":{\"Version\":{\"known\":\"1.2\\u001b[2J\"}}}",
+            "a{\"Refused\":{\"Threads\":{\"limit\":4}}}",
+            "b{\"Fault\":{\"kind\":{\"Exit\":3},\"report\":\"domain a\\n\\u202e\"}}",
+            "b{\"Busy\":{\"domain\":\"a\",\"thread\":7,\"name\":\"b\"}}",
+            "b{\"Killed\":\"a\"}",
+            "cvoid scale(unsigned n, double v[static n], double by, const struct { int a; float b; } w[m], short m)",
+            "cstruct { long a, b; } f(struct { int x; } s, int n, char text[n])",
+        ],
         _ => &[
             "# 1 \"a.c\"\n# 1 \"/usr/include/stdio.h\" 1 3 4\nint puts(const char *);\n# 2 \"a.c\" 2\nint main(void);\n",
             "# 7 \"a.h\"\nstruct s { int a; };\n\nint f(int (*g)(char c)) ;\nchar a[2] = {';', '\"'}, *b = \"=;\", c;\n",
@@ -54,6 +71,17 @@ fn texts(target: &str) -> Vec<Vec<u8>> {
         ],
     };
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+/// Calls with their answers, and one that writes in between.
+fn calls() -> Vec<Vec<u8>> {
+    let honest =
+        [[1, 7, 0, 5], [2, 0, 0, 0], [4, 0, 0, 0], [5, 9, 0, 3], [1, 200, 0, 9], [2, 0, 0, 1], [4, 0, 0, 0]];
+    let indices =
+        [[1, 7, 0, 5], [0, 16, 0, 9], [2, 0, 0, 0], [0, 0, 1, 200], [4, 0, 0, 0], [3, 1, 0, 1], [4, 0, 0, 0]];
+    let full =
+        [[1, 1, 0, 0], [1, 2, 0, 0], [1, 3, 0, 0], [2, 0, 0, 0], [2, 0, 0, 1], [2, 0, 0, 0], [4, 0, 0, 0]];
+    [honest, indices, full].map(|operations| operations.concat()).into()
 }
 
 /// Code as adversarial as the rules permit, and single units.

@@ -162,9 +162,10 @@
  * regions, and handles of all that. It makes domains of its own from modules that the parent has
  * opened, without verifying them again. Pools and registries are empty there, and threads of the
  * library start again at first use. Every use of a domain of the parent's, of its functions, grants
- * and asynchronous calls, and of libraries opened by lg_dlopen(), is LG_E_FORKED in the child, and
- * does nothing to the parent's. A function that a domain has called may fork: in the child the call
- * ends with LG_E_FORKED when it returns; the parent is not affected.
+ * and asynchronous calls, of libraries opened by lg_dlopen(), and of connections to other
+ * processes, is LG_E_FORKED in the child, and does nothing to the parent's. A function that a
+ * domain has called may fork: in the child the call ends with LG_E_FORKED when it returns; the
+ * parent is not affected.
  *
  * A child that was forked on a worker's thread has the signal mask of the thread that made the
  * workers. The child ends, as by exit(0), when the function in which it was forked returns: the
@@ -206,6 +207,10 @@ typedef struct lg_principal lg_principal;
 typedef struct lg_export lg_export;
 typedef struct lg_request lg_request;
 typedef struct lg_names lg_names;
+typedef struct lg_offer lg_offer;
+typedef struct lg_served lg_served;
+typedef struct lg_remote lg_remote;
+typedef struct lg_remote_function lg_remote_function;
 typedef struct lg_observed lg_observed;
 typedef struct lg_workers lg_workers;
 typedef struct lg_async lg_async;
@@ -297,11 +302,11 @@ typedef enum lg_status {
 
     /* the registry */
     LG_E_UNKNOWN = 100,     /* nothing of that name */
-    LG_E_LATE = 101,        /* nothing of that name in time */
+    LG_E_LATE = 101,        /* nothing of that name in time; another process has not answered in time */
     LG_E_FORBIDDEN = 102,   /* the principal may not bind it */
     LG_E_VERSION = 103,     /* other versions only */
     LG_E_NO_SIGNATURE = 104, /* the host must give the prototype: only a module does, or no side */
-    LG_E_TAKEN = 105,       /* name and major version are exported already */
+    LG_E_TAKEN = 105,       /* name and major version are exported already; another process listens there */
     LG_E_DOMAIN_TAKEN = 106, /* another domain of this name exports */
     LG_E_UNKNOWN_DOMAIN = 107, /* no domain of this name exports */
     LG_E_HOST_FUNCTION = 108, /* it is a function of the host: call it directly */
@@ -315,7 +320,14 @@ typedef enum lg_status {
     LG_E_NO_PROCESS = 130,  /* no such process */
     LG_E_PERMISSION = 131,  /* it may not be read */
     LG_E_NO_EXPORTS = 132,  /* it exports nothing */
-    LG_E_LAYOUT = 133       /* it uses another version of the library */
+    LG_E_LAYOUT = 133,      /* it uses another version of the library */
+
+    /* other processes */
+    LG_E_CONNECT = 140,     /* there is no connection to be had */
+    LG_E_CLOSED = 141,      /* the other process has closed the connection */
+    LG_E_PROTOCOL = 142,    /* it does not keep to the protocol, or is of another version */
+    LG_E_REFUSED = 143,     /* it refuses, for a reason that the message has */
+    LG_E_LISTEN = 144       /* the process cannot listen there */
 } lg_status;
 
 typedef enum lg_fault_kind {
@@ -346,7 +358,8 @@ typedef struct lg_registers {
     uint64_t error; /* the processor's page-fault error code */
 } lg_registers;
 
-/* A report of what happened in a domain. Only the library makes it, so it may grow at its end. */
+/* A report of what happened in a domain. Only the library makes it, so it may grow at its end. (Of
+ * a domain of another process it has kind, detail, report, domain and entry_point.) */
 typedef struct lg_fault {
     lg_fault_kind kind;
     int detail;              /* exit status, signal number */
@@ -378,7 +391,8 @@ const char *lg_last_message(void);
 const lg_fault *lg_last_fault(void);
 
 /* The backtrace at that moment, a line for each function, through all domains of the thread; NULL
- * if the last error was no fault. Milliseconds. Valid until the thread's next error. */
+ * if the last error was no fault, or one in another process. Milliseconds. Valid until the thread's
+ * next error. */
 const char *lg_last_backtrace(void);
 
 /* Forgets the last error. */
@@ -692,7 +706,8 @@ typedef enum lg_type {
     LG_FLOAT = 3,    /* as.f */
     LG_DOUBLE = 4,   /* as.d */
     LG_POINTER = 5,  /* as.p: the domain's */
-    LG_STRUCT = 6    /* bytes: laid out as C does */
+    LG_STRUCT = 6,   /* bytes: laid out as C does */
+    LG_BUFFER = 7    /* bytes: an array, in lg_remote_call() alone */
 } lg_type;
 
 typedef struct lg_value {
@@ -706,8 +721,8 @@ typedef struct lg_value {
     } as;
     struct {
         void *at;
-        size_t size; /* that of the structure, exactly */
-    } bytes; /* of structures alone; no result changes it */
+        size_t size; /* that of the structure or array, exactly */
+    } bytes; /* of structures and arrays alone; no result changes it */
 } lg_value;
 
 /* Calls with arguments whose types are known at run time only. You say beforehand in result->type
@@ -1073,6 +1088,114 @@ lg_names *lg_registry_names(lg_registry *registry);
 size_t lg_names_count(lg_names *names);
 const char *lg_names_get(lg_names *names, size_t index, uint16_t *major, uint16_t *minor);
 lg_status lg_names_free(lg_names *names);
+
+/* ---- Other processes ------------------------------------------------------------------------------------------------- */
+
+/* Functions by name for programs of other processes (docs/sharing.md). A process offers names of a
+ * registry on a UNIX socket; others connect, bind by prototype, and call. Neither side trusts the
+ * other: arguments, results and the memory between them are checked. A call takes as long as two
+ * threads that wake each other, some microseconds. The one process:
+ *
+ *     lg_export_allow_user(what, geteuid());
+ *     lg_registry_export(LG_PROCESS_REGISTRY, codec, what);
+ *     lg_offer_function(offer, "codec.crc", "uint32_t crc(const uint8_t data[n], size_t n)");
+ *     lg_served *served = lg_registry_serve(LG_PROCESS_REGISTRY, "/run/codec.share", offer);
+ *
+ * and the other one:
+ *
+ *     lg_remote *remote = lg_remote_connect("/run/codec.share", 100);
+ *     lg_request *request = lg_request_newest("codec.crc");
+ *     lg_remote_function *function =
+ *         lg_remote_bind(remote, request, "uint32_t crc(const uint8_t data[n], size_t n)");
+ *     uint32_t (*crc)(const uint8_t *, size_t) =
+ *         (uint32_t (*)(const uint8_t *, size_t))lg_remote_pointer(function);
+ *     uint32_t sum = crc(bytes, size);
+ *     if (lg_failed() && lg_take_call_error() != LG_OK)
+ *         fprintf(stderr, "%s\n", lg_last_message());
+ *
+ * Prototypes. Arguments and results are numbers, and structures without pointers. A parameter that
+ * is declared as an array whose length is another parameter, `const uint8_t data[n], size_t n`, is
+ * a *buffer*: its bytes go to the other process, and come back if its elements are not const. Any
+ * other pointer is LG_E_PROTOTYPE, because an address of one process means nothing in another. The
+ * arguments have at most 15 words of 8 bytes together, a result at most 2. Both sides say the
+ * prototype, and must agree.
+ *
+ * Forked children have neither connections nor services of their parent's: LG_E_FORKED, and what a
+ * child frees changes nothing for its parent. A child makes its own. (Until it ends or calls
+ * exec(), it holds its parent's sockets open: a client sees the end of a server by the process.)
+ *
+ * Only lg_failed() and calls through pointers may be used in signal handlers: the calls fail there,
+ * as those of domains. */
+
+/* An offer, of nothing at first. All setters are cheap, and count for services that begin
+ * afterwards. */
+lg_offer *lg_offer_new(void);
+lg_status lg_offer_free(lg_offer *offer);
+
+/* Offers a name of the registry, whose function takes and returns values; by a prototype that says
+ * lengths, one that takes buffers, too. The export of a name says who may bind it
+ * (lg_export_allow_user() and others): the kernel tells the user and the group of the process that
+ * asks. For a name that is not offered, all get LG_E_UNKNOWN. */
+lg_status lg_offer_name(lg_offer *offer, const char *name);
+lg_status lg_offer_function(lg_offer *offer, const char *name, const char *prototype);
+
+/* Limits what clients may take: clients at once, and those of one user (32 and 8 by default); calls
+ * that a client may make at once, each of which takes a thread of this process, and functions that
+ * it may have bound (4 and 256); bytes of the buffers of a call (65536; at most 64 MiB).
+ * LG_E_ARGUMENT: a number is 0. */
+lg_status lg_offer_limit_clients(lg_offer *offer, uint32_t clients, uint32_t of_user);
+lg_status lg_offer_limit_client(lg_offer *offer, uint32_t calls, uint32_t functions);
+lg_status lg_offer_limit_bytes(lg_offer *offer, uint64_t bytes);
+
+/* Offers names of the registry at `path`, from now on, on threads of the library. Names may be
+ * exported before or afterwards. Only the user of this process reaches the socket, until you change
+ * its mode. A socket on which no process listens any more is replaced. LG_E_TAKEN: a process
+ * listens there. LG_E_LISTEN, LG_E_PROTOTYPE. The offer may be freed or used again. */
+lg_served *lg_registry_serve(lg_registry *registry, const char *path, lg_offer *offer);
+
+/* Ends it, and frees the handle: the socket goes, clients' calls end with LG_E_KILLED, and calls
+ * that are in progress go on until they return, without a client. */
+lg_status lg_served_free(lg_served *served);
+
+/* Connects to the process that serves at `path`. A call may take so many milliseconds, and so may a
+ * binding; with a negative number, a call takes as long as the other process lives, and a binding
+ * five seconds. LG_E_CONNECT. (Whether the other process takes this client, the first binding
+ * tells.) All threads may use one connection: each call in progress has memory of its own. */
+lg_remote *lg_remote_connect(const char *path, int64_t time_limit_ms);
+
+/* Frees the handle. Functions keep the connection. */
+lg_status lg_remote_free(lg_remote *remote);
+
+/* Binds what the request asks for: its name, its version, whether it waits and rebinds. Its policy
+ * has no effect, because registers never reach another process. LG_E_UNKNOWN, LG_E_LATE,
+ * LG_E_FORBIDDEN, LG_E_VERSION, LG_E_SIGNATURE, LG_E_PROTOTYPE, LG_E_REFUSED, LG_E_CLOSED,
+ * LG_E_PROTOCOL, LG_E_FORKED. After LG_E_CLOSED, LG_E_PROTOCOL, and LG_E_LATE by the time limit
+ * connect again. A round trip on the socket: some tens of microseconds. */
+lg_remote_function *lg_remote_bind(lg_remote *remote, lg_request *request, const char *prototype);
+
+/* Frees the handle. Calls in progress go on. A call through its pointer then fails with LG_E_GONE,
+ * or calls a function that has got the pointer since. */
+lg_status lg_remote_function_free(lg_remote_function *function);
+
+/* Its prototype, with typedefs resolved, and the name of its domain, as the other process says. */
+const char *lg_remote_function_prototype(lg_remote_function *function);
+const char *lg_remote_function_domain(lg_remote_function *function);
+
+/* Calls it, as lg_call() does. The argument for a buffer is an LG_BUFFER with exactly as many bytes
+ * as its length says; one whose elements are not const is written when the call has returned.
+ * Results, and what was written, are the other process's word: check them. Errors: those of calls;
+ * LG_E_FAULT (lg_last_fault() has kind and report; by the time limit LG_FAULT_TIME_OUT, and the
+ * call goes on in the other process until a limit of its domain ends it), LG_E_KILLED (the other
+ * process has ended, too), LG_E_RESTARTED, LG_E_THREADS (as many calls of this client as there may
+ * be), LG_E_CLOSED, LG_E_LATE, LG_E_PROTOCOL. lg_failed() is not affected. */
+lg_status lg_remote_call(lg_remote_function *function, const lg_value *arguments, size_t count, lg_value *result);
+
+/* The function as a C function pointer of the prototype's type, for any thread, as long as the
+ * handle lives. Pass pointers to the program's own memory for buffers: as many elements as the
+ * length says are read, and written if they are not const. After each call, lg_failed() tells
+ * whether it returned; where it did not, no buffer was written, and the result is 0. A process can
+ * have 256 such pointers at once: LG_E_NO_POINTERS. */
+lg_code lg_remote_pointer(lg_remote_function *function);
 
 /* ---- Exports of a process ----------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 //! Options of sockets by number; rustix has a function for each of some.
-use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// `getsockopt`: how many bytes of `value` are the option's.
 pub fn socket_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8]) -> Result<usize, Errno> {
@@ -39,6 +41,23 @@ impl Peer {
     /// Whether it is this process.
     pub fn is_own(&self) -> bool {
         u32::try_from(self.pid) == Ok(std::process::id())
+    }
+
+    /// A descriptor that can be read when the process has ended; `None` if it has no number here, or is gone. (Children of its may have the other end of
+    /// the socket open then.)
+    pub fn process(&self) -> Option<OwnedFd> {
+        pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()
+    }
+
+    /// Whether the process has ended. One that has no number here counts as one that has not.
+    pub fn has_ended(&self) -> bool {
+        let Some(pid) = Pid::from_raw(self.pid) else { return false };
+        let process = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => process,
+            Err(error) => return error == Errno::SRCH,
+        };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 }
 

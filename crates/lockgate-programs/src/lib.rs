@@ -40,4 +40,4 @@ pub use logs::{LINE, Line, Stream, TAIL, Written};
 pub use plan::State;
 pub use run::{End, Ends, Event, Handle, NOT_STARTED, Observer, Programs, Quiet, Status, Totals, status_of};
 pub use server::Socket;
-pub use spec::{Address, BackOff, Exported, Imported, Ready, Restart, Spec};
+pub use spec::{Address, BackOff, Exported, Imported, Ready, Restart, Shared, Spec};

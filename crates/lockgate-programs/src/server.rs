@@ -1,5 +1,6 @@
 //! Threads that answer connections: one each, and not too many.
 
+use lockgate::Owner;
 use lockgate_kernel::Identity;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
@@ -16,9 +17,10 @@ use std::time::Duration;
 /// Connections that are answered at once; further ones are closed.
 const AT_ONCE: usize = 16;
 
-/// The name of a UNIX socket, removed in the end, if it is that socket's still.
+/// The name of a UNIX socket, removed in the end, if it is that socket's still. (A child of the process leaves it as it is.)
 #[derive(Debug)]
 pub struct Socket {
+    owner: Owner,
     path: PathBuf,
     identity: Option<Identity>,
 }
@@ -27,13 +29,13 @@ impl Socket {
     /// Of what was bound at `path` just now.
     pub(crate) fn bound(path: PathBuf) -> Socket {
         let identity = socket_at(&path);
-        Socket { path, identity }
+        Socket { owner: Owner::this(), path, identity }
     }
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if self.identity.is_some() && socket_at(&self.path) == self.identity {
+        if self.owner.is_here() && self.identity.is_some() && socket_at(&self.path) == self.identity {
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -4,7 +4,7 @@
 use crate::error::ProgramsError;
 use crate::share;
 use crate::spec::{Exported, Imported, Shared, Spec, registered};
-use lockgate::{Allow, Domain, Export, Kept, Principal, Program, Registry};
+use lockgate::{Allow, Domain, Export, Kept, Principal, Program, Registry, RegistryError, Request};
 use rustix::process::geteuid;
 
 /// Which instances serve now.
@@ -56,6 +56,27 @@ impl<'a> Services<'a> {
             asked = asked.allow(Allow::Domain(client.name.clone()));
         }
         self.registry.export(domain, asked).map_err(|error| failed(spec, export, &error))
+    }
+
+    /// Whether other processes could bind an export by what it is shared as. (Where no module says its signature, the first client tells.)
+    fn can_be_shared(&self, spec: &Spec, export: &Exported) -> Result<(), ProgramsError> {
+        let request = Request::new(registered(&spec.name, &export.name), export.version);
+        let own = Principal::user(geteuid().as_raw());
+        let bound = match &export.shared {
+            Shared::No => return Ok(()),
+            Shared::Values => self.registry.bind_described(&own, &request),
+            Shared::As(prototype) => {
+                let signature = share::signature(prototype).map_err(|why| failed(spec, export, &why))?;
+                self.registry.bind_signature(&own, &request, &signature)
+            }
+        };
+        match bound {
+            Ok(bound) if export.shared == Shared::Values => {
+                share::check_values(bound.signature()).map_err(|why| failed(spec, export, &why))
+            }
+            Ok(_) | Err(RegistryError::NoSignature { .. }) => Ok(()),
+            Err(error) => Err(failed(spec, export, &error)),
+        }
     }
 
     /// What the new domain of a program imports leads to who serves it.
@@ -123,7 +144,7 @@ pub fn check_exports(specs: &[Spec]) -> Result<(), ProgramsError> {
             return Err(failed(program, export, &"the name of an export has no dots"));
         }
         if let Shared::As(prototype) = &export.shared {
-            share::check(prototype).map_err(|why| failed(program, export, &why))?;
+            share::signature(prototype).map_err(|why| failed(program, export, &why))?;
         }
         if let Some(missing) = export.to.iter().flatten().find(is_missing) {
             return Err(failed(program, export, &format!("no program is called {missing}")));
@@ -158,6 +179,7 @@ pub fn check(specs: &[Spec]) -> Result<(), ProgramsError> {
         };
         if let Some(domain) = &domain {
             services.serve(program, &domain.domain())?;
+            spec.exports.iter().try_for_each(|export| services.can_be_shared(spec, export))?;
         }
         made.push(domain);
     }

@@ -108,13 +108,15 @@ pub struct Exported {
     pub(crate) shared: Shared,
 }
 
-/// Whether other processes may call an export.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shared {
+/// Whether other processes may call an export, where [`Programs::offer`](crate::Programs::offer) is served.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Shared {
+    /// They may not.
+    #[default]
     No,
-    /// By values alone.
+    /// By the signature that the module has: the function takes and returns no pointers.
     Values,
-    /// By this prototype.
+    /// By a prototype that says how long its buffers are ([`Offer::function`](crate::share::Offer::function)).
     As(String),
 }
 
@@ -157,15 +159,9 @@ impl Exported {
         self
     }
 
-    /// Other processes may call it, where [`Programs::offer`](crate::Programs::offer) is served; it takes and returns no pointers.
-    pub fn shared(mut self) -> Exported {
-        self.shared = Shared::Values;
-        self
-    }
-
-    /// The same, by a prototype that says how long its buffers are ([`Offer::function`](crate::share::Offer::function)).
-    pub fn shared_as(mut self, prototype: impl Into<String>) -> Exported {
-        self.shared = Shared::As(prototype.into());
+    /// Whether other processes may call it; they may not by default.
+    pub fn shared(mut self, shared: Shared) -> Exported {
+        self.shared = shared;
         self
     }
 

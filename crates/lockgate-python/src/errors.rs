@@ -4,6 +4,7 @@ use lockgate::{
     AllocError, BindError, CallError, CreateError, Fault, FaultKind, GrantError, LinkError, LoadError,
     MemoryError, RegistryError, ResetError,
 };
+use lockgate_programs::share::{RemoteError, RemoteFunction, ShareError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fmt::Display;
@@ -125,17 +126,21 @@ fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
     }
 }
 
-/// A call that ended by a fault, with this for its text.
-pub fn fault(py: Python<'_>, fault: &Fault, report: &str) -> PyErr {
-    let class = match fault.kind() {
+/// The class for a fault.
+fn class_of(kind: FaultKind) -> &'static str {
+    match kind {
         FaultKind::TimeOut => "Timeout",
         FaultKind::Quota | FaultKind::CpuTime => "QuotaExceeded",
         FaultKind::Killed => "Killed",
         FaultKind::Stopped => "Cancelled",
         FaultKind::Exit(_) => "Exited",
         _ => "Fault",
-    };
-    make(py, class, &report, |fields| {
+    }
+}
+
+/// A call that ended by a fault, with this for its text.
+pub fn fault(py: Python<'_>, fault: &Fault, report: &str) -> PyErr {
+    make(py, class_of(fault.kind()), &report, |fields| {
         fields.set_item("kind", kind(fault.kind()))?;
         fields.set_item("reason", fault.reason())?;
         fields.set_item("domain", fault.domain())?;
@@ -318,4 +323,39 @@ pub fn registry(py: Python<'_>, error: RegistryError) -> PyErr {
         _ => "RegistryError",
     };
     plain(py, class, &error)
+}
+
+/// Why a name was not bound in another process, or a call of `function` there did not return.
+pub fn remote(py: Python<'_>, error: RemoteError, function: Option<&RemoteFunction>) -> PyErr {
+    let class = match error {
+        RemoteError::Bind(error) => return registry(py, error),
+        RemoteError::Call(error) => return call(py, error),
+        RemoteError::Fault { kind: ended, ref report } => {
+            return make(py, class_of(ended), report, |fields| {
+                fields.set_item("kind", kind(ended))?;
+                fields.set_item("reason", report)?;
+                fields.set_item("domain", function.map(RemoteFunction::domain_name))?;
+                fields.set_item("function", function.map(RemoteFunction::name))?;
+                match ended {
+                    FaultKind::Exit(status) => fields.set_item("status", status),
+                    _ => Ok(()),
+                }
+            });
+        }
+        RemoteError::Prototype(_) => "SignatureError",
+        RemoteError::Connect { .. } | RemoteError::Closed(_) => "Disconnected",
+        RemoteError::Late { .. } => "Late",
+        _ => "RemoteError",
+    };
+    plain(py, class, &error)
+}
+
+/// Why names are not offered to other processes.
+pub fn share(py: Python<'_>, error: &ShareError) -> PyErr {
+    let class = match error {
+        ShareError::Taken(_) => "Taken",
+        ShareError::Prototype { .. } => "SignatureError",
+        _ => "RemoteError",
+    };
+    plain(py, class, error)
 }

@@ -27,13 +27,15 @@ mod pool;
 mod principal;
 mod region;
 mod registry;
+mod remote;
 mod scratch;
 mod values;
 
+use memchr as _; // Cargo.toml says why
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes};
-use unicode_ident as _; // Cargo.toml says why
+use unicode_ident as _; // as above
 
 /// Native classes of the package `lockgate`; use that.
 #[pymodule]
@@ -56,6 +58,9 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<pool::Pool>()?;
     module.add_class::<registry::Registry>()?;
     module.add_class::<registry::Found>()?;
+    module.add_class::<remote::Remote>()?;
+    module.add_class::<remote::Called>()?;
+    module.add_class::<remote::Served>()?;
     module.add_class::<principal::Principal>()?;
     module.add_class::<principal::Token>()?;
     module.add_class::<principal::Allow>()?;

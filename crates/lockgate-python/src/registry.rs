@@ -59,12 +59,24 @@ fn export(
     Ok(allow.iter().fold(export, |export, allow| export.allow(allow.get().inner().clone())))
 }
 
-/// Asks again and again until `wait` is over, so that Ctrl-C interrupts it.
-fn patiently<T: Send>(
+/// What says that a name was not there in time.
+pub trait Lateness {
+    fn is_late(&self) -> bool;
+}
+
+impl Lateness for RegistryError {
+    fn is_late(&self) -> bool {
+        matches!(self, RegistryError::Late { .. })
+    }
+}
+
+/// Asks again and again until `wait` is over, so that Ctrl-C interrupts it. `raised` makes an exception of an error.
+pub fn patiently<T: Send, E: Lateness + Send>(
     py: Python<'_>,
     name: &str,
     wait: Option<&Bound<'_, PyAny>>,
-    ask: impl Fn(Duration) -> Result<T, RegistryError> + Sync,
+    ask: impl Fn(Duration) -> Result<T, E> + Sync,
+    raised: impl Fn(E) -> PyErr,
 ) -> PyResult<T> {
     let wait = wait.map(values::seconds).transpose()?.unwrap_or_default();
     let end = Instant::now().checked_add(wait);
@@ -73,16 +85,16 @@ fn patiently<T: Send>(
         // Without a timeout, the answer to an unknown name is another one.
         let slice = if wait.is_zero() { wait } else { left.clamp(Duration::from_nanos(1), LOOK) };
         match detach(py, || ask(slice)) {
-            Err(RegistryError::Late { .. }) if end.is_none_or(|end| Instant::now() < end) => {
+            Err(error) if error.is_late() && end.is_none_or(|end| Instant::now() < end) => {
                 py.check_signals()?;
             }
-            Err(RegistryError::Late { .. }) => {
+            Err(error) if error.is_late() => {
                 return Err(errors::registry(
                     py,
                     RegistryError::Late { name: name.to_owned(), timeout: wait },
                 ));
             }
-            other => return other.map_err(|error| errors::registry(py, error)),
+            other => return other.map_err(raised),
         }
     }
 }
@@ -222,13 +234,14 @@ impl Registry {
         let signature = prototype.map(|text| text.parse()).transpose();
         let signature =
             signature.map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
-        let dynamic = patiently(py, &name, wait, |slice| {
+        let ask = |slice| {
             let request = request.clone().wait(slice);
             match &signature {
                 Some(signature) => self.inner.bind_signature(principal, &request, signature),
                 None => self.inner.bind_described(principal, &request),
             }
-        })?;
+        };
+        let dynamic = patiently(py, &name, wait, ask, |error| errors::registry(py, error))?;
         let domain = self.server(py, dynamic.domain_name())?;
         Ok(Found { dynamic, domain, rebinds })
     }
@@ -245,9 +258,8 @@ impl Registry {
         let py = domain.py();
         let (live, principal, name) = (domain.get().live(py)?, principal.get().inner(), asked.0.clone());
         let request = request(py, asked, Rebind::Yes)?;
-        patiently(py, &name, wait, |slice| {
-            self.inner.link(&live, import, principal, &request.clone().wait(slice))
-        })?;
+        let ask = |slice| self.inner.link(&live, import, principal, &request.clone().wait(slice));
+        patiently(py, &name, wait, ask, |error| errors::registry(py, error))?;
         domain.get().keep(self.hosts(py));
         let changing = self.changing(py);
         let named = |(known, server): &(String, Py<Domain>)| (*known == name).then(|| server.clone_ref(py));

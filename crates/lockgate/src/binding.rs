@@ -8,7 +8,7 @@ pub use frame::Frame;
 pub(crate) use front_sys::{Front, RawFunctionPointer};
 use front_sys::{Header, Way};
 pub(crate) use invoke_sys::{Registers, Results};
-pub use pointers::take_call_error;
+pub use pointers::{begins_elsewhere, failed_elsewhere, take_call_error};
 
 use crate::call::call_abi::{CallAbi, Caller};
 use crate::call::layout::{BindingHeader, GIVES_UP, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};

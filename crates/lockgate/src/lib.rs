@@ -56,6 +56,8 @@ use function_sys as function;
 use host_function_sys as host_function;
 
 pub use binding::{Dynamic, Frame, Value, take_call_error};
+#[doc(hidden)]
+pub use binding::{begins_elsewhere, failed_elsewhere};
 pub use call::OnFailure;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::proxies::ProxyListing;

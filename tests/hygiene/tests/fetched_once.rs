@@ -45,6 +45,7 @@ const PARTS: [Part; 6] = [
             ("dl_sys.rs", 2),
             ("link_sys.rs", 2),
             ("principal_sys.rs", 1),
+            ("remote_pointer_sys.rs", 1),
             ("request_sys.rs", 2),
             ("text_sys.rs", 5),
             ("value_sys.rs", 2),

@@ -10,6 +10,7 @@ pub mod marshal;
 pub mod module;
 pub mod proxy;
 pub mod rewriter;
+pub mod sharing;
 pub mod signature;
 pub mod split_text;
 pub mod stubs;
@@ -32,6 +33,8 @@ pub const TARGETS: &[Target] = &[
     marshal::TARGET,
     split_text::TARGET,
     link::TARGET,
+    sharing::MESSAGES,
+    sharing::MEMORY,
 ];
 
 impl Target {

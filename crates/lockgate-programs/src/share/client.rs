@@ -2,12 +2,13 @@
 
 use super::RemoteError;
 use super::line::{self, Line, NO_MORE, both, halves, opened};
-use super::shape::{Shape, words_of};
+use super::shape::{Buffer, Place, Shape, words_of};
 use super::wire::{Answer, Ask, Ended, MESSAGE, SAID, SCHEMA};
 use crate::server::connect_by;
-use lockgate::{CallError, FaultKind, Owner, RegistryError, Value, Version};
-use lockgate_kernel::{locked, takes_descriptors};
+use lockgate::{CallError, FaultKind, Owner, Rebind, RegistryError, Request, SharedSlice, Value, Version};
+use lockgate_kernel::{locked, peer, takes_descriptors};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, SocketType, recvmsg, send,
@@ -18,11 +19,14 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the other process may take to answer on the socket.
+/// How long the other process may take to answer on the socket, unless the client says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The least time that the kernel is asked to wait: none would be without end.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// How often a call that waits looks whether the other process is still there.
 const LOOK: Duration = Duration::from_millis(10);
@@ -37,6 +41,20 @@ pub struct Query {
     version: Option<Version>,
     rebinds: bool,
     wait: Duration,
+    time_limit: Option<Duration>,
+}
+
+/// What a registry of this process would be asked: policies and what a domain gets in place of a result mean nothing in another one.
+impl From<&Request> for Query {
+    fn from(request: &Request) -> Query {
+        Query {
+            name: request.name().to_owned(),
+            version: request.version(),
+            rebinds: request.rebinding() != Rebind::No,
+            wait: request.waiting(),
+            time_limit: None,
+        }
+    }
 }
 
 impl Query {
@@ -47,7 +65,7 @@ impl Query {
 
     /// The newest version of `name` that has the client's signature.
     pub fn newest(name: impl Into<String>) -> Query {
-        Query { name: name.into(), version: None, rebinds: false, wait: Duration::ZERO }
+        Query { name: name.into(), version: None, rebinds: false, wait: Duration::ZERO, time_limit: None }
     }
 
     /// Calls go on with the next instance when the domain is restarted, as with [`Rebind::Yes`](lockgate::Rebind::Yes). Without this they return
@@ -60,6 +78,13 @@ impl Query {
     /// Waits for the name to be exported, so long at most.
     pub fn wait(mut self, timeout: Duration) -> Query {
         self.wait = timeout;
+        self
+    }
+
+    /// How long the other process may take to answer. Without this, as long as a [call](Remote::connect_with) may take, and five seconds if those have
+    /// no limit. (A name that is [waited](Query::wait) for is asked for again and again: each answer has this time.)
+    pub fn time_limit(mut self, limit: Duration) -> Query {
+        self.time_limit = Some(limit);
         self
     }
 }
@@ -100,8 +125,9 @@ struct Connection {
     owner: Owner,
     path: PathBuf,
     socket: OwnedFd,
-    /// One asks at a time.
-    asking: Mutex<()>,
+    /// The other process: a child of its may have its end of the socket when it has ended.
+    process: Option<OwnedFd>,
+    asking: Turn,
     /// Those that no call has.
     lines: Mutex<Vec<OwnLine>>,
     time_limit: Option<Duration>,
@@ -125,8 +151,8 @@ impl Remote {
         Remote::with(path.as_ref(), None, false)
     }
 
-    /// The same, with a limit for each call: one that takes longer ends with [`FaultKind::TimeOut`], and goes on in the other process until a limit of the
-    /// domain's ends it.
+    /// The same, with a limit for each call and for each binding: a call that takes longer ends with [`FaultKind::TimeOut`], and goes on in the other process
+    /// until a limit of the domain's ends it; a binding that takes longer is [`RemoteError::Late`], and the end of the connection.
     ///
     /// # Errors
     /// As for [`connect`](Remote::connect).
@@ -143,15 +169,16 @@ impl Remote {
     }
 
     fn with(path: &Path, time_limit: Option<Duration>, sleeps: bool) -> Result<Remote, RemoteError> {
-        let failed =
-            |error: rustix::io::Errno| RemoteError::Connect { path: path.to_owned(), source: error.into() };
+        let failed = |error: Errno| RemoteError::Connect { path: path.to_owned(), source: error.into() };
         let socket = connect_by(SocketType::SEQPACKET, path).map_err(failed)?;
         takes_descriptors(socket.as_fd(), false);
+        let process = peer(socket.as_fd()).ok().and_then(|peer| peer.process());
         Ok(Remote(Arc::new(Connection {
             owner: Owner::this(),
             path: path.to_owned(),
             socket,
-            asking: Mutex::default(),
+            process,
+            asking: Turn::default(),
             lines: Mutex::default(),
             time_limit,
             sleeps,
@@ -165,6 +192,7 @@ impl Remote {
     /// [`RemoteError`].
     pub fn bind(&self, query: &Query, prototype: &str) -> Result<RemoteFunction, RemoteError> {
         let shape = Shape::new(prototype).map_err(RemoteError::Prototype)?;
+        let limit = query.time_limit.or(self.0.time_limit).unwrap_or(TIMEOUT);
         let end = Instant::now().checked_add(query.wait);
         loop {
             let ask = Ask::Bind {
@@ -174,7 +202,7 @@ impl Remote {
                 rebind: query.rebinds,
                 prototype: prototype.to_owned(),
             };
-            match self.0.ask(&ask, TIMEOUT)? {
+            match self.0.ask(&ask, limit, Instant::now().checked_add(limit))? {
                 (Answer::Bound { function, domain }, _) => {
                     let name = query.name.clone();
                     let domain = lockgate::signature::printable(&domain);
@@ -208,14 +236,21 @@ impl Connection {
         RemoteError::Nonsense(what)
     }
 
-    fn ask(&self, ask: &Ask, timeout: Duration) -> Result<(Answer, Option<OwnedFd>), RemoteError> {
+    /// Asks; what is waited for takes so long at most, and is over by `end`.
+    fn ask(
+        &self,
+        ask: &Ask,
+        limit: Duration,
+        end: Option<Instant>,
+    ) -> Result<(Answer, Option<OwnedFd>), RemoteError> {
         if !self.owner.is_here() {
             return Err(CallError::Forked.into());
         }
-        let closed = |_| {
+        let late = || RemoteError::Late { path: self.path.clone(), limit };
+        let closed = |error| {
             // (What is answered late would be the answer of the next one.)
             let _ = shutdown(&self.socket, Shutdown::Both);
-            RemoteError::Closed(self.path.clone())
+            if error == Errno::AGAIN { late() } else { RemoteError::Closed(self.path.clone()) }
         };
         let message = serde_json::to_vec(ask).map_err(|_| RemoteError::Nonsense("it cannot be asked"))?;
         if message.len() > MESSAGE {
@@ -224,15 +259,16 @@ impl Connection {
                 message.len()
             )));
         }
-        let _asking = locked(&self.asking);
+        let Some(_asking) = self.asking.take(end) else { return Err(late()) };
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()).max(LEAST));
         for which in [Timeout::Recv, Timeout::Send] {
-            set_socket_timeout(&self.socket, which, Some(timeout)).map_err(closed)?;
+            set_socket_timeout(&self.socket, which, left).map_err(closed)?;
         }
         takes_descriptors(self.socket.as_fd(), matches!(ask, Ask::Line));
         send(&self.socket, &message, SendFlags::NOSIGNAL).map_err(closed)?;
         // As many as one message can have: what there is no room for the kernel closes on this thread.
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
-        let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), [0; MESSAGE]);
+        let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), vec![0; MESSAGE]);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let got =
             recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut with, flags).map_err(closed)?;
@@ -249,20 +285,20 @@ impl Connection {
         let file = (is_line && !files.is_empty()).then(|| files.remove(0));
         close_elsewhere(files);
         match answer {
-            _ if got.bytes == 0 => Err(closed(rustix::io::Errno::PIPE)),
+            _ if got.bytes == 0 => Err(closed(Errno::PIPE)),
             Some(answer) => Ok((answer, file)),
             None => Err(self.nonsense("its answer is not understood")),
         }
     }
 
     /// Memory for a call.
-    fn line(&self, name: &str) -> Result<OwnLine, RemoteError> {
+    fn line(&self, name: &str, end: Option<Instant>) -> Result<OwnLine, RemoteError> {
         if let Some(line) = locked(&self.lines).pop() {
             return Ok(line);
         }
-        // (A call that waits for this waits within its time limit.)
-        let timeout = self.time_limit.map_or(TIMEOUT, |limit| limit.clamp(LOOK, TIMEOUT));
-        match self.ask(&Ask::Line, timeout)? {
+        // A call that waits for this waits within its time limit.
+        let limit = self.time_limit.unwrap_or(TIMEOUT);
+        match self.ask(&Ask::Line, limit, end.or_else(|| Instant::now().checked_add(TIMEOUT)))? {
             (Answer::Line, Some(file)) => {
                 let line = opened(&file, !self.sleeps);
                 if line.is_err() {
@@ -283,10 +319,43 @@ impl Connection {
 
     /// Whether the other process has closed the connection, as it does when it ends.
     fn is_closed(&self) -> bool {
-        let mut waits = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let mut waits = vec![PollFd::new(&self.socket, PollFlags::RDHUP)];
+        waits.extend(self.process.iter().map(|process| PollFd::new(process, PollFlags::IN)));
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut waits, Some(&at_once)).is_ok()
-            && waits[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+        poll(&mut waits, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// One asks at a time, and waits for that no longer than it may.
+#[derive(Default)]
+struct Turn {
+    is_taken: Mutex<bool>,
+    is_free: Condvar,
+}
+
+struct Taken<'a>(&'a Turn);
+
+impl Turn {
+    /// `None`: not until then.
+    fn take(&self, end: Option<Instant>) -> Option<Taken<'_>> {
+        let mut is_taken = locked(&self.is_taken);
+        while *is_taken {
+            let left = end.map_or(TIMEOUT, |end| end.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return None;
+            }
+            let waited = self.is_free.wait_timeout(is_taken, left);
+            is_taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *is_taken = true;
+        Some(Taken(self))
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *locked(&self.0.is_taken) = false;
+        self.0.is_free.notify_one();
     }
 }
 
@@ -363,9 +432,14 @@ impl RemoteFunction {
         &self.0.shape.signature
     }
 
-    /// Whether it has arrays that it may write to.
-    pub fn writes(&self) -> bool {
-        self.0.shape.buffers.iter().any(|buffer| buffer.is_written)
+    /// Its parameters that are arrays, in their order.
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.0.shape.buffers
+    }
+
+    /// The name that it was asked for by.
+    pub fn name(&self) -> &str {
+        &self.0.name
     }
 
     /// Name of the domain that serves it, as the other process says.
@@ -378,6 +452,19 @@ impl RemoteFunction {
     /// # Errors
     /// [`RemoteError`]: [`CallError::Arguments`] if the values do not fit the prototype, else what happened instead of a return.
     pub fn call(&self, arguments: &mut [Data<'_>]) -> Result<Value, RemoteError> {
+        self.call_while(arguments, &mut || true)
+    }
+
+    /// The same, as long as `goes_on` says so: it is asked some times in a second, while the call waits. Then the call is [`CallError::Interrupted`], and goes on
+    /// in the other process as behind a time limit.
+    ///
+    /// # Errors
+    /// As for [`call`](RemoteFunction::call).
+    pub fn call_while(
+        &self,
+        arguments: &mut [Data<'_>],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Value, RemoteError> {
         let bound = &*self.0;
         let connection = &*bound.remote.0;
         if !connection.owner.is_here() {
@@ -386,8 +473,8 @@ impl RemoteFunction {
         let mut request = line::Request::default();
         let first = bound.words(arguments, &mut request[1..])?;
         let end = connection.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        let mut line = connection.line(&bound.name)?;
-        match bound.exchange(&mut line, &mut request, &first, arguments, end) {
+        let mut line = connection.line(&bound.name, end)?;
+        match bound.exchange(&mut line, &mut request, &first, arguments, (end, goes_on)) {
             Ok(result) => {
                 locked(&connection.lines).push(line);
                 result
@@ -446,7 +533,7 @@ impl Bound {
         request: &mut line::Request,
         first: &[u64],
         arguments: &mut [Data<'_>],
-        end: Option<Instant>,
+        (end, goes_on): (Option<Instant>, &mut dyn FnMut() -> bool),
     ) -> Result<Result<Value, RemoteError>, RemoteError> {
         let connection = &*self.remote.0;
         let most = line.bytes.len();
@@ -475,32 +562,50 @@ impl Bound {
                         format!("domain {}, called at {}: the time limit passed", self.domain, self.name);
                     return Err(RemoteError::Fault { kind: FaultKind::TimeOut, report });
                 }
+                None if !goes_on() => return Err(CallError::Interrupted(self.domain.clone()).into()),
                 None => is_closed = connection.is_closed(),
             }
         };
-        let (answered, status) = halves(answer[0]);
-        if answered != number {
-            return Err(RemoteError::Nonsense("it answers another call"));
-        }
-        match status {
-            0 => {}
-            1 if answer[1] <= (SAID as u64).min(most) => {
-                let mut said = vec![0; answer[1] as usize];
-                line.bytes.copy_into(0, &mut said).map_err(lost)?;
-                let ended: Ended = serde_json::from_slice(&said)
-                    .map_err(|_| RemoteError::Nonsense("what it says of a call is not understood"))?;
-                return Ok(Err(ended.error()));
-            }
-            _ => return Err(RemoteError::Nonsense("it says nothing that is understood of a call")),
-        }
-        for (buffer, place) in self.shape.buffers.iter().zip(&places) {
-            if let Data::Written(bytes) = &mut arguments[buffer.parameter]
-                && buffer.is_written
-            {
-                line.bytes.copy_into(place.at, bytes).map_err(lost)?;
-            }
-        }
-        let result = &self.shape.signature.result;
-        Ok(Ok(Value::from_words(&answer[2..2 + words_of(result)], result)))
+        judged(&self.shape, &line.bytes, number, &answer, &places, arguments)
     }
+}
+
+/// What an answer to call `number` says, whose buffers lie at `places`. The outer error is that it is none.
+///
+/// # Errors
+/// [`RemoteError`].
+#[doc(hidden)]
+pub fn judged(
+    shape: &Shape,
+    bytes: &SharedSlice<u8>,
+    number: u32,
+    answer: &line::Answer,
+    places: &[Place],
+    arguments: &mut [Data<'_>],
+) -> Result<Result<Value, RemoteError>, RemoteError> {
+    let lost = |_| RemoteError::Nonsense("the memory of calls is gone");
+    let (answered, status) = halves(answer[0]);
+    if answered != number {
+        return Err(RemoteError::Nonsense("it answers another call"));
+    }
+    match status {
+        0 => {}
+        1 if answer[1] <= (SAID as u64).min(bytes.len()) => {
+            let mut said = vec![0; answer[1] as usize];
+            bytes.copy_into(0, &mut said).map_err(lost)?;
+            let ended: Ended = serde_json::from_slice(&said)
+                .map_err(|_| RemoteError::Nonsense("what it says of a call is not understood"))?;
+            return Ok(Err(ended.error()));
+        }
+        _ => return Err(RemoteError::Nonsense("it says nothing that is understood of a call")),
+    }
+    for (buffer, place) in shape.buffers.iter().zip(places) {
+        if let Data::Written(written) = &mut arguments[buffer.parameter]
+            && buffer.is_written
+        {
+            bytes.copy_into(place.at, written).map_err(lost)?;
+        }
+    }
+    let result = &shape.signature.result;
+    Ok(Ok(Value::from_words(&answer[2..2 + words_of(result)], result)))
 }

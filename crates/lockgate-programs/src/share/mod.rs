@@ -18,24 +18,40 @@
 //! not trust each other (docs/sharing.md, decision 0127).
 
 mod client;
-mod line;
+#[doc(hidden)]
+pub mod line;
 mod server;
-mod shape;
-mod wire;
+#[doc(hidden)]
+pub mod shape;
+#[doc(hidden)]
+pub mod wire;
 
+#[doc(hidden)]
+pub use client::judged;
 pub use client::{Data, Query, Remote, RemoteFunction};
 pub use server::{Limits, Offer, Served, serve};
+pub use shape::Buffer;
 
+use lockgate::signature::Signature;
 use lockgate::{CallError, FaultKind, RegistryError};
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
-/// Whether a function of this prototype can be shared.
+/// The signature of a function that is shared by this prototype.
+///
+/// # Errors
+/// Why it cannot be.
+pub(crate) fn signature(prototype: &str) -> Result<Signature, String> {
+    shape::Shape::new(prototype).map(|shape| shape.signature)
+}
+
+/// Whether a function of this signature takes and returns values alone.
 ///
 /// # Errors
 /// Why not.
-pub(crate) fn check(prototype: &str) -> Result<(), String> {
-    shape::Shape::new(prototype).map(drop)
+pub(crate) fn check_values(signature: &Signature) -> Result<(), String> {
+    shape::Shape::without_buffers(signature.clone()).map(drop)
 }
 
 /// Why a name was not bound in another process, or a call there did not return.
@@ -73,6 +89,15 @@ pub enum RemoteError {
     /// The other process has closed the connection: it has too many clients, or this user is none of them, or it has ended.
     #[error("{} has closed the connection: it ended, has too many clients, or takes none of this user", .0.display())]
     Closed(PathBuf),
+    /// The other process has not answered in time, and the connection is closed, if it was asked anything: what it answers later would be taken for the answer of
+    /// something else.
+    #[error("{} has not answered within {limit:?}: connect again, or allow more time", path.display())]
+    Late {
+        /// The socket.
+        path: PathBuf,
+        /// How long it had.
+        limit: Duration,
+    },
     /// The other process does not keep to the protocol, or is of another version.
     #[error("the process that serves this is no server, or one of another version: {0}")]
     Nonsense(&'static str),

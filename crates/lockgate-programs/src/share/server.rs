@@ -6,7 +6,8 @@ use super::shape::Shape;
 use super::wire::{Answer, Ask, Ended, MESSAGE, Refused, SCHEMA};
 use crate::server::{Socket, connect_by, socket_at};
 use lockgate::{
-    AllocError, CallError, Domain, Dynamic, Frame, Pointer, Principal, Rebind, Registry, Request, Version,
+    AllocError, CallError, Domain, Dynamic, Frame, Owner, Pointer, Principal, Rebind, Registry, Request,
+    Version,
 };
 use lockgate_kernel::{locked, peer, takes_descriptors};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
@@ -111,9 +112,10 @@ impl Offer {
 }
 
 /// Names that are offered, until this is dropped: then clients' calls end as if their domains were killed, but for those that are in progress, which go on, and
-/// whose results are lost.
+/// whose results are lost. Dropped in a child of the process, it changes nothing.
 #[derive(Debug)]
 pub struct Served {
+    owner: Owner,
     shared: Arc<Shared>,
     /// Its other end goes with the thread that accepts.
     accepts: Receiver<()>,
@@ -172,7 +174,7 @@ pub fn serve(registry: &Registry, path: impl AsRef<Path>, offer: Offer) -> Resul
         accepting.accept();
     };
     named("lockgate-share").spawn(accept).map_err(failed)?;
-    Ok(Served { shared, accepts, _socket: socket })
+    Ok(Served { owner: Owner::this(), shared, accepts, _socket: socket })
 }
 
 fn named(name: &str) -> Builder {
@@ -183,6 +185,8 @@ fn named(name: &str) -> Builder {
 fn listener(path: &Path) -> io::Result<Option<OwnedFd>> {
     let _held = lock(path)?;
     match connect_by(SocketType::SEQPACKET, path) {
+        // A process that has ended may have left children that hold its socket open, and answer nothing.
+        Ok(socket) if peer(socket.as_fd()).is_ok_and(|peer| peer.has_ended()) => std::fs::remove_file(path)?,
         // (A socket of another kind, or one that too many wait for, listens.)
         Ok(_) | Err(Errno::PROTOTYPE | Errno::AGAIN) => return Ok(None),
         Err(Errno::CONNREFUSED) if socket_at(path).is_some() => std::fs::remove_file(path)?,
@@ -219,6 +223,10 @@ fn lock(path: &Path) -> io::Result<OwnedFd> {
 
 impl Drop for Served {
     fn drop(&mut self) {
+        // (A child has the same sockets, and none of the threads.)
+        if !self.owner.is_here() {
+            return;
+        }
         self.shared.is_over.store(true, Ordering::Release);
         let _ = shutdown(&self.shared.listener, Shutdown::Both);
         for (_, socket) in locked(&self.shared.clients).sockets.values() {

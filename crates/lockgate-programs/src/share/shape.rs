@@ -26,6 +26,7 @@ pub struct Buffer {
     pub parameter: usize,
     /// The number of the parameter that says how many elements there are.
     pub length: usize,
+    /// What it has as many of.
     pub element: Type,
     /// The function may write to it.
     pub is_written: bool,

@@ -27,6 +27,7 @@ from ._errors import (
     CallError,
     Cancelled,
     Closed,
+    Disconnected,
     DomainTaken,
     Error,
     Exited,
@@ -47,6 +48,7 @@ from ._errors import (
     RegistryFull,
     Rejected,
     RegistryGone,
+    RemoteError,
     Restarted,
     Restarting,
     Revoked,
@@ -61,10 +63,11 @@ from ._errors import (
     Unresolved,
     VersionError,
 )
-from ._native import Allow, Grant, Principal, Region, Token, __version__, claim_signals
+from ._native import Allow, Grant, Principal, Region, RemoteFunction, Token, __version__, claim_signals
 from ._pointer import Pointer
 from ._pool import Pool
 from ._registry import Registry
+from ._remote import Remote, Served, connect
 from ._signals import watch as _watch
 from ._types import Address
 
@@ -83,6 +86,7 @@ __all__ = [
     "Callback",
     "Cancelled",
     "Closed",
+    "Disconnected",
     "Domain",
     "DomainTaken",
     "Error",
@@ -117,6 +121,7 @@ __all__ = [
     "Restarted",
     "Restarting",
     "Revoked",
+    "Served",
     "SignatureError",
     "SymbolError",
     "Taken",
@@ -132,6 +137,7 @@ __all__ = [
     "Workers",
     "__version__",
     "claim_signals",
+    "connect",
 ]
 
 _watch()

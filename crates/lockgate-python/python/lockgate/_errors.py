@@ -194,7 +194,7 @@ class UnknownName(RegistryError, LookupError):
 
 
 class Late(RegistryError, TimeoutError):
-    """The name was not exported while the client waited."""
+    """The name was not exported while the client waited, or another process did not answer in time."""
 
 
 class Forbidden(RegistryError, PermissionError):
@@ -214,7 +214,7 @@ class NoSignature(RegistryError, SignatureError):
 
 
 class Taken(RegistryError):
-    """The name is exported in this major version already."""
+    """The name is exported in this major version already, or another process serves at this path."""
 
 
 class DomainTaken(RegistryError):
@@ -247,3 +247,11 @@ class TooOften(RegistryError):
 
 class Restarting(RegistryError):
     """The domain is being restarted already."""
+
+
+class RemoteError(Error):
+    """Another process refuses, or does not serve names; or this one cannot."""
+
+
+class Disconnected(RemoteError, ConnectionError):
+    """There is no connection to the other process, or none any more: it has ended, has too many clients, or takes none of this user."""

@@ -155,6 +155,43 @@ class Pool:
     def close(self) -> None:
         """Ends the domains that are ready; those in use end when their users have done with them."""
 
+class Remote:
+    def __new__(cls, path: str | PathLike[str], time_limit: float | None) -> Self: ...
+    def _bind(
+        self,
+        name: str,
+        prototype: str,
+        version: tuple[int, int] | None,
+        rebind: bool,
+        wait: float,
+        time_limit: float | None,
+    ) -> RemoteFunction: ...
+
+class RemoteFunction:
+    """A function of another process; `lockgate.Remote.bind` makes it. What it returns, and writes to buffers, is the other process's
+    word: check it."""
+
+    @property
+    def name(self) -> str:
+        """The name by which it was bound."""
+    @property
+    def prototype(self) -> str:
+        """The prototype, with typedefs resolved."""
+    @property
+    def domain(self) -> str:
+        """The name of its domain, as the other process says."""
+    def __call__(self, *arguments: Any) -> Any: ...
+
+class Served:
+    def __new__(
+        cls,
+        registry: Registry,
+        path: str | PathLike[str],
+        names: list[tuple[str, str | None]],
+        limits: tuple[int, int, int, int, int],
+    ) -> Self: ...
+    def _close(self) -> None: ...
+
 class Registry:
     def __new__(cls, process: bool = False) -> Self: ...
     def names(self) -> list[tuple[str, tuple[int, int]]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _native, _types
@@ -11,6 +12,7 @@ from ._callback import Callback
 from ._domain import Domain, Function, Policy, callback_of_note
 from ._errors import OptionError
 from ._native import Allow, Principal
+from ._remote import Served
 
 
 class Registered(Function):
@@ -115,3 +117,19 @@ class Registry(_native.Registry):
         link away.
         """
         self._link(domain, import_, principal, (name or import_, version, str(policy), rebind, on_failure), wait)
+
+    def serve(
+        self, path: str | os.PathLike[str], names: Iterable[str] | Mapping[str, str | None], *, clients: int = 32,
+        clients_of_user: int = 8, calls: int = 4, functions: int = 256, buffer_bytes: int = 65536,
+    ) -> Served:  # fmt: skip
+        """Offers names to other processes, on a UNIX socket at `path`, until what is returned is closed (docs/sharing.md).
+
+        `names` are names whose functions take and return values, or prototypes by name, with None for those: a prototype like
+        ``uint32_t crc(const uint8_t data[n], size_t n)`` says how long buffers are. Who may bind a name, its export says
+        (`Allow.user`, `Allow.group`): the kernel tells the user and the group of the process that asks.
+
+        The limits: clients at once, and those of one user; calls that one client may make at once, each of which takes a thread
+        here; functions that it may have bound; bytes of the buffers of a call, at most 64 MiB.
+        """
+        offered = list(names.items()) if isinstance(names, Mapping) else [(name, None) for name in names]
+        return Served(_native.Served(self, path, offered, (clients, clients_of_user, calls, functions, buffer_bytes)))

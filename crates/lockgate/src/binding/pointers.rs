@@ -3,6 +3,7 @@ use super::Binding;
 use crate::call::outcome_sys::{self, Whose};
 use crate::error::CallError;
 use crate::host::{PerProcess, locked};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -55,6 +56,17 @@ pub fn take_call_error() -> Option<CallError> {
             },
         }),
     }
+}
+
+/// A call begins through a function pointer that leads to no domain of this process, but reports as those do that lead to one: by [`take_call_error`]. False: it
+/// must not be made, since a signal handler makes it, which learns that when it asks.
+pub fn begins_elsewhere() -> bool {
+    outcome_sys::begins_elsewhere()
+}
+
+/// That call has failed: [`take_call_error`] returns a [`CallError::Panic`] with this payload.
+pub fn failed_elsewhere(payload: Box<dyn Any + Send>) {
+    outcome_sys::failed_elsewhere(payload);
 }
 
 impl Binding {

@@ -9,6 +9,7 @@ use super::thread_sys::{ThreadState, current, is_inside, on_alternate_stack, reg
 use crate::error::{CallError, Panic};
 use crate::report::{Cause, Entered, RawFault};
 use crate::space;
+use std::any::Any;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -38,6 +39,28 @@ pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
             block.status = STATUS_REFUSED;
         }
     }
+}
+
+/// A call begins through a pointer of the host's that leads to no domain: what was not asked of the one before is forgotten, as where a proxy begins. False if a
+/// signal handler makes it, as far as can be told: it is refused then, and nothing was allocated.
+pub(crate) fn begins_elsewhere() -> bool {
+    let is_handler = on_alternate_stack() || current().is_some_and(is_inside);
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    match is_handler {
+        true => block.status |= STATUS_RAW_HANDLER,
+        false => block.status &= !STATUS_ENDED,
+    }
+    !is_handler
+}
+
+/// That call has failed. [`CallError::Panic`] carries what its caller makes an error of.
+pub(crate) fn failed_elsewhere(payload: Box<dyn Any + Send>) {
+    let error = CallError::Panic(Panic::new(payload));
+    drop(REFUSED.replace(Some(ManuallyDrop::new(Box::new(error)))).map(ManuallyDrop::into_inner));
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    block.status = block.status & !STATUS_ENDED | STATUS_REFUSED;
 }
 
 /// True if callers of `binding` ask how a call ended as soon as it did: all but those that have a raw function pointer.

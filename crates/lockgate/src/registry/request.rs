@@ -128,6 +128,30 @@ impl Request {
         self
     }
 
+    /// The name that is asked for.
+    #[doc(hidden)]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version that is asked for; `None`: the newest.
+    #[doc(hidden)]
+    pub fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    /// How long it waits.
+    #[doc(hidden)]
+    pub fn waiting(&self) -> Duration {
+        self.wait
+    }
+
+    /// What a restart means for the binding.
+    #[doc(hidden)]
+    pub fn rebinding(&self) -> Rebind {
+        self.rebind
+    }
+
     /// What a domain gets when its call fails.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Request {
         self.on_failure = on_failure;

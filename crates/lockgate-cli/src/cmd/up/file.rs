@@ -10,7 +10,7 @@ use lockgate::syscall::Grants;
 use lockgate::{DomainOptions, Module, OnFailure, Policy, Version};
 use lockgate_outside::printable;
 use lockgate_programs::{
-    Address, BackOff, Exported, Imported, Programs, ProgramsError, Ready, Restart, Spec,
+    Address, BackOff, Exported, Imported, Programs, ProgramsError, Ready, Restart, Shared, Spec,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -417,11 +417,7 @@ fn export(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Export
             if let Some(serialize) = table.read("serialize", truth)? {
                 exported = exported.serialize(serialize);
             }
-            exported = match table.read("share", share)? {
-                Some(Share::Yes) => exported.shared(),
-                Some(Share::As(prototype)) => exported.shared_as(prototype),
-                Some(Share::No) | None => exported,
-            };
+            exported = exported.shared(table.read("share", share)?.unwrap_or_default());
             if table.get("to").is_some() {
                 exported = exported.to(table.strings("to")?.into_iter().map(|(program, _)| program));
             }
@@ -499,18 +495,12 @@ fn truth(value: &DeValue<'_>) -> anyhow::Result<bool> {
     value.as_bool().with_context(|| format!("{} instead of true or false", kind(value)))
 }
 
-/// Whether other processes may call an export.
-enum Share {
-    No,
-    Yes,
-    As(String),
-}
-
-fn share(value: &DeValue<'_>) -> anyhow::Result<Share> {
+/// Whether other processes may call an export, or by which prototype.
+fn share(value: &DeValue<'_>) -> anyhow::Result<Shared> {
     match value {
-        DeValue::Boolean(true) => Ok(Share::Yes),
-        DeValue::Boolean(false) => Ok(Share::No),
-        DeValue::String(prototype) => Ok(Share::As(prototype.to_string())),
+        DeValue::Boolean(true) => Ok(Shared::Values),
+        DeValue::Boolean(false) => Ok(Shared::No),
+        DeValue::String(prototype) => Ok(Shared::As(prototype.to_string())),
         other => bail!("{} instead of true, false or a prototype", kind(other)),
     }
 }

@@ -1,0 +1,2 @@
+#![no_main]
+lockgate_fuzz_targets::fuzz!("share_messages");
