@@ -8,7 +8,8 @@ use crate::handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction};
 use lockgate_abi::window;
 use std::cell::Cell;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -109,7 +110,10 @@ fn work(signal: usize, at: u64) {
     match POKE.get().filter(|_| signal.is_multiple_of(4)).map(|poke| poke.call(1)) {
         None => drop(std::hint::black_box([signal as u64; 256])),
         Some(Ok(2) | Err(CallError::SignalHandler)) => {}
-        Some(_) => drop(WRONG.fetch_add(1, Ordering::Relaxed)),
+        Some(wrong) => {
+            WRONG.fetch_add(1, Ordering::Relaxed);
+            let _ = writeln!(std::io::stderr(), "a handler's call: {wrong:?}");
+        }
     }
 }
 
