@@ -16,16 +16,12 @@ mkdir -p "$work" "$sources"
 # shellcheck source=scripts/sources.sh
 . scripts/sources.sh
 
-# repository NAME URL COMMIT: its files in $sources/NAME.
-repository() {
-    [ -d "$sources/$1" ] && return
-    rm -rf "$work/$1.part"
-    git clone --quiet --no-checkout "$2" "$work/$1.part" >"$work/log" 2>&1 || skip "$2: $(tail -1 "$work/log")"
-    git -C "$work/$1.part" checkout --quiet "$3" >"$work/log" 2>&1 || skip "$2: $(tail -1 "$work/log")"
-    mv "$work/$1.part" "$sources/$1"
+# fetch NAME URL COMMIT: a repository in $sources/NAME.
+fetch() {
+    repository "$sources/$1" "$2" "$3" || skip "$2: $(tail -1 "$work/log")"
 }
-repository libco "${LIBCO:-https://github.com/higan-emu/libco.git}" e18e09d634d612a01781168ad4d76be10a7e3bad
-repository minicoro "${MINICORO:-https://github.com/edubart/minicoro.git}" 02dad0f8b7cbb12fe6e216ae7a76db15ca55cd7b
+fetch libco "${LIBCO:-https://github.com/higan-emu/libco.git}" e18e09d634d612a01781168ad4d76be10a7e3bad
+fetch minicoro "${MINICORO:-https://github.com/edubart/minicoro.git}" 02dad0f8b7cbb12fe6e216ae7a76db15ca55cd7b
 libco=$sources/libco minicoro=$sources/minicoro
 
 failed=0

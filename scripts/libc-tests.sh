@@ -9,18 +9,18 @@ set -eu
 cd "$(dirname "$0")/.."
 
 lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-root=$PWD/build/libc-tests
+work=$PWD/build/libc-tests
 exceptions=$PWD/tests/compiler/libc-test.txt
 commit=f2bac7711bec93467b73bec1465579ea0b8d5071
 repository=${LIBC_TEST:-https://repo.or.cz/libc-test.git}
-sources=$root/sources
+sources=$work/sources
 options="-std=c99 -D_POSIX_C_SOURCE=200809L -w -fno-builtin -frounding-math -D_FILE_OFFSET_BITS=64 -g -I $sources/src/common"
 
 # One test: a line, first the verdict. Each runs in a folder of its own, which is /tmp in the domain, with another one for /dev/shm, and with
 # the devices that domains may have (/dev/null and the like).
 if [ "${1:-}" = --one ]; then
     name=$2 source=$sources/src/$2.c
-    folder=$(mktemp -d "$root/run.XXXXXX")
+    folder=$(mktemp -d "$work/run.XXXXXX")
     trap 'rm -rf "$folder"' EXIT
     verdict() { echo "$*"; exit; }
     # Parts of these are loaded as shared libraries, or are in other files.
@@ -33,8 +33,8 @@ if [ "${1:-}" = --one ]; then
     mkdir tmp shm
     # shellcheck disable=SC2086 # options are words
     {
-        timeout 120 musl-gcc -static $options "$source" $others "$root/common.native"/*.o -o native -pthread -lm -lrt >log 2>&1 || verdict "not-native $name: $(tail -1 log)"
-        timeout 120 "$lockgate" cc $options "$source" $others "$root/common.domain"/*.o -o module.lg -pthread -lm -lrt >log 2>&1 || verdict "refused $name: $(head -1 log)"
+        timeout 120 musl-gcc -static $options "$source" $others "$work/common.native"/*.o -o native -pthread -lm -lrt >log 2>&1 || verdict "not-native $name: $(tail -1 log)"
+        timeout 120 "$lockgate" cc $options "$source" $others "$work/common.domain"/*.o -o module.lg -pthread -lm -lrt >log 2>&1 || verdict "refused $name: $(head -1 log)"
     }
     (cd tmp && timeout 60 ../native >../native.out 2>&1 </dev/null) || verdict "not-native $name: $(tail -1 native.out)"
     rm -rf tmp && mkdir tmp
@@ -44,37 +44,29 @@ if [ "${1:-}" = --one ]; then
     verdict "same $name"
 fi
 
-skip() {
-    echo "SKIPPED: $*" >&2
-    exit 77
-}
-[ -x "$lockgate" ] || { echo "libc-tests.sh: no $lockgate: make build" >&2; exit 1; }
-mkdir -p "$root"
-if [ ! -d "$sources" ]; then
-    rm -rf "$root/part"
-    git clone --quiet --no-checkout "$repository" "$root/part" >"$root/log" 2>&1 || skip "$repository: $(tail -1 "$root/log")"
-    git -C "$root/part" checkout --quiet "$commit" >"$root/log" 2>&1 || skip "$repository: $(tail -1 "$root/log")"
-    mv "$root/part" "$sources"
-fi
+mkdir -p "$work"
+# shellcheck source=scripts/sources.sh
+. scripts/sources.sh
+repository "$sources" "$repository" "$commit" || skip "$repository: $(tail -1 "$work/log")"
 for side in native domain; do
     [ "$side" = native ] && compiler="musl-gcc" || compiler="$lockgate cc"
-    rm -rf "$root/common.$side"
-    mkdir -p "$root/common.$side"
+    rm -rf "$work/common.$side"
+    mkdir -p "$work/common.$side"
     for source in "$sources"/src/common/*.c; do
         name=$(basename "$source" .c)
         # shellcheck disable=SC2086 # options and the compiler are words
-        [ "$name" = runtest ] || $compiler $options -c "$source" -o "$root/common.$side/$name.o"
+        [ "$name" = runtest ] || $compiler $options -c "$source" -o "$work/common.$side/$name.o"
     done
 done
 
 [ $# -gt 0 ] || set -- $(cd "$sources/src" && ls functional/*.c regression/*.c | grep -v -e '_dso\.c$' -e '_dlopen\.c$' | sed 's/\.c$//')
-printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one >"$root/results"
-differ=$(grep -v -e '^same ' -e '^not-native ' "$root/results" | sort || true)
+printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one >"$work/results"
+differ=$(grep -v -e '^same ' -e '^not-native ' "$work/results" | sort || true)
 news=$(echo "$differ" | while read -r verdict name rest; do
     [ -z "$verdict" ] || grep -q "^${name%:}: " "$exceptions" || echo "$verdict $name $rest"
 done)
-echo "$(grep -c '^same ' "$root/results") the same, $(grep -c '^not-native ' "$root/results") not natively, $(echo "$differ" | grep -c .) known or new differences"
-grep -q '^same ' "$root/results" || news="nothing was the same"
+echo "$(grep -c '^same ' "$work/results") the same, $(grep -c '^not-native ' "$work/results") not natively, $(echo "$differ" | grep -c .) known or new differences"
+grep -q '^same ' "$work/results" || news="nothing was the same"
 if [ -n "$news" ]; then
     echo "$news" | sed 's/^/  NEW: /'
     exit 1

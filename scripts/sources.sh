@@ -20,3 +20,13 @@ package() {
     mv "$work/$1.part/source" "$at"
     rm -rf "$work/$1.part"
 }
+
+# repository AT URL COMMIT: the files of a repository of git's as they are at a commit, in the folder AT, if they are not there. False if they
+# are not to be had; the end of $work/log says why.
+repository() {
+    [ -d "$1" ] && return
+    rm -rf "$1.part"
+    git clone --quiet --no-checkout "$2" "$1.part" >"$work/log" 2>&1 || return
+    git -C "$1.part" checkout --quiet "$3" >"$work/log" 2>&1 || return
+    mv "$1.part" "$1"
+}

@@ -21,7 +21,7 @@ const NEAR: &str = include_str!("cargo/near_sys.rs");
 const ABORTS: &str = "fn main() {\n    println!(\"{}\", 42);\n    panic!(\"{}\", \"at the end\");\n}\n";
 
 /// What Cargo of the tests' own has set, which another one would take.
-const CARGOS: &[&str] =
+pub const CARGOS: &[&str] =
     &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET", "RUST_BACKTRACE"];
 
 /// Whether there is a std for the target. If not, says that a test is left out.

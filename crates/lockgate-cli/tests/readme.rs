@@ -1,9 +1,13 @@
 //! The README's quick start, and those of docs/start, do what they say, as they are written there.
 
+use crate::cargo::{CARGOS, can_build};
 use crate::common::{Shop, text};
+use std::path::Path;
+use std::process::Output;
 
 const README: &str = include_str!("../../../README.md");
 const START_C: &str = include_str!("../../../docs/start/c.md");
+const START_CPP: &str = include_str!("../../../docs/start/cpp.md");
 const START_RUST: &str = include_str!("../../../docs/start/rust.md");
 
 /// The example of docs/start/rust.md; the test compares it with the page, word for word.
@@ -42,10 +46,22 @@ fn unindented<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect()
 }
 
+fn is_code(line: &&str) -> bool {
+    line.starts_with("    ")
+}
+
+/// Runs lines of a shell's in a folder, where `lockgate` is the program that is tested; the first that fails is the last.
+fn run(shop: &Shop, commands: &str) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_lockgate")).parent().expect("a folder");
+    let path = std::env::var_os("PATH").expect("a path");
+    let path = std::env::join_paths([program.to_owned()].into_iter().chain(std::env::split_paths(&path)));
+    let mut shell = shop.command("sh");
+    shell.args(["-eu", "-c", commands]).env("PATH", path.expect("a path")).output().expect("sh")
+}
+
 #[test]
 fn the_quick_starts_work() {
     let shop = Shop::new();
-    let is_code = |line: &&str| line.starts_with("    ");
     // One of the commands crashes a function on purpose.
     let expects_fault = |line: &str| line.starts_with("lockgate call cube.lg 'int crash");
     let pages = [chapter(README, "Quick start: C"), chapter(START_C, "A program in a domain")];
@@ -56,12 +72,7 @@ fn the_quick_starts_work() {
             _ => format!("{line}\n"),
         })
         .collect();
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_lockgate")).parent().expect("a folder");
-    let path = std::env::join_paths(
-        [program.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
-    );
-    let mut shell = shop.command("sh");
-    let output = shell.args(["-eu", "-c", &commands]).env("PATH", path.unwrap()).output().unwrap();
+    let output = run(&shop, &commands);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{out}{err}");
     let lines: Vec<&str> = out.lines().collect();
@@ -76,8 +87,30 @@ fn the_quick_starts_work() {
     let here = here.skip_while(|line| line.trim() != "// The page begins").skip(1);
     let here = unindented(here.take_while(|line| line.trim() != "// The page ends"));
     assert_eq!(example.strip_prefix("rust\n"), Some(&*here), "the page and this file differ");
-    // Paths in the example are relative; no other test runs in this process.
+    // Paths in the example are relative; other tests of this process give their commands folders.
     std::env::set_current_dir(shop.path("")).unwrap();
     let report = rust_example().unwrap();
     assert!(report.contains("crash") && report.contains("cube.c:3"), "{report}");
+}
+
+/// The first block of the pages on C++ and Rust: a source, what builds it, and a call.
+#[test]
+fn modules_of_the_pages_on_languages_are_called() {
+    let block = |page, heading| {
+        let lines = chapter(page, heading).lines();
+        unindented(lines.skip_while(|line| !is_code(line)).take_while(is_code))
+    };
+    let shop = Shop::new();
+    let output = run(&shop, &block(START_CPP, "A module in C++"));
+    assert_eq!(text(&output.stdout), "2\n", "{}", text(&output.stderr));
+
+    if !can_build("modules_of_the_pages_on_languages_are_called") {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository");
+    let shop = Shop::new();
+    let apart =
+        format!("unset {}; export CARGO_NET_OFFLINE=true LOCKGATE='{}'\n", CARGOS.join(" "), root.display());
+    let output = run(&shop, &(apart + &block(START_RUST, "A module in Rust")));
+    assert_eq!(text(&output.stdout), "3\n", "{}", text(&output.stderr));
 }
