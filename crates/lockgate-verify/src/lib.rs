@@ -95,9 +95,9 @@ pub struct Rejection {
     pub rule: &'static str,
     /// Image-relative address of the unit.
     pub address: u64,
-    /// Its bytes in hexadecimal.
+    /// Its bytes in hexadecimal; without the feature `disassembly` the 15 that it begins with.
     pub bytes: String,
-    /// Its disassembly, or "(bad)".
+    /// Its disassembly, or "(bad)"; without the feature `disassembly` who shows it.
     pub instruction: String,
     /// What is wrong with it.
     pub reason: String,

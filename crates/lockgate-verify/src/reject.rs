@@ -1,7 +1,6 @@
 //! Rejections for people: bytes and disassembly of the offending unit. iced-x86 is used for nothing else.
 
 use crate::Rejection;
-use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 
 /// A rule that the unit at an offset of the text breaks.
 #[derive(Debug)]
@@ -23,12 +22,26 @@ pub(crate) fn broken<T>(rule: &'static str, at: usize, reason: impl Into<String>
 pub(crate) fn explain(address: u64, text: &[u8], broken: Broken) -> Rejection {
     let address = address + broken.at as u64;
     let rest = &text[broken.at..];
-    let instruction = Decoder::with_ip(64, rest, address, DecoderOptions::NONE).decode();
-    let len = instruction.len().clamp(1, rest.len());
-    let mut disassembly = String::new();
-    GasFormatter::new().format(&instruction, &mut disassembly);
-    let bytes = rest[..len].iter().map(|byte| format!("{byte:02x}")).collect();
-    Rejection { rule: broken.rule, address, bytes, instruction: disassembly, reason: broken.reason }
+    let (length, instruction) = disassembled(address, rest);
+    let length = length.clamp(1, rest.len());
+    let bytes = rest[..length].iter().map(|byte| format!("{byte:02x}")).collect();
+    Rejection { rule: broken.rule, address, bytes, instruction, reason: broken.reason }
+}
+
+/// Length and text of the instruction that `bytes` begin with.
+#[cfg(feature = "disassembly")]
+fn disassembled(address: u64, bytes: &[u8]) -> (usize, String) {
+    use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+    let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
+    let mut text = String::new();
+    GasFormatter::new().format(&instruction, &mut text);
+    (instruction.len(), text)
+}
+
+/// The longest that an instruction can be; and who shows it.
+#[cfg(not(feature = "disassembly"))]
+fn disassembled(_: u64, _: &[u8]) -> (usize, String) {
+    (15, "… (`lockgate verify` shows the instruction)".to_owned())
 }
 
 /// Explains what is wrong with a segment (V0), where there is no instruction to show.
