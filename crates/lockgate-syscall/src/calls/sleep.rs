@@ -29,6 +29,10 @@ pub fn clock_nanosleep(ctx: &SyscallContext<'_>, [number, flags, time, remaining
 fn sleep(ctx: &SyscallContext<'_>, duration: Duration, remaining: u64) -> Reply {
     // A time too far to express is for ever.
     let until = Instant::now().checked_add(duration);
+    // On a busy machine it may be over before the thread has come to sleep, and who waits for that sleep does not know.
+    if !duration.is_zero() {
+        ctx.sleep.rests();
+    }
     let slept = ctx.sleep_until(until);
     if slept == Err(Errno::INTR.into()) {
         let left = until.map_or(duration, |until| until.saturating_duration_since(Instant::now()));
