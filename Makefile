@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup check-setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers findings clean
+.PHONY: help setup check-setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier returns systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers findings clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -153,6 +153,10 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 	mkdir -p build
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 	cargo test --release --locked --quiet -p lockgate-verify --test suites -- --ignored --nocapture returns::
+
+returns: setup build ## the own tests of bzip2, Lua, SQLite and zstd in a domain, with a shadow stack of returns (hours; EFFORT=full: days)
+	cargo build --release --locked -p lockgate-evidence
+	scripts/returns-of-tests.sh || [ $$? -eq 77 ]
 
 systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, cores of interpreters, crates and libraries in C and C++ with their own tests, the example with three libraries, libraries of coroutines, Boehm's collector and the C library's own tests, in full
 	cargo test --release --locked -p lockgate-toolchain --test suites corpus:: -- --include-ignored

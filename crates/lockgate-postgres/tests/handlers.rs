@@ -1,6 +1,6 @@
 //! R11, R14 in a server: languages that are loaded after the first call, and install handlers of faults.
 
-use crate::common::{installation, modules, server, watchdog};
+use crate::common::{built, installation, modules, server, watchdog};
 use lockgate_postgres::done;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -108,10 +108,10 @@ const CHAIN: &str = r#"
     }
 "#;
 
-/// The library of [`CHAIN`].
-fn chain() -> PathBuf {
-    let source = modules().join("chain.c");
-    std::fs::write(&source, CHAIN).unwrap();
+/// The library of another extension, of this source.
+fn extension(name: &str, text: &str) -> PathBuf {
+    let source = modules().join(name).with_extension("c");
+    std::fs::write(&source, text).unwrap();
     let library = source.with_extension("so");
     let config = std::env::var("PG_CONFIG").unwrap_or_else(|_| "pg_config".to_owned());
     let headers = done(Command::new(config).arg("--includedir-server")).unwrap();
@@ -131,7 +131,7 @@ fn handlers_that_call_ours_are_called_once() {
         CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
         CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT;";
     database.run(&database.user(), functions).unwrap();
-    let library = chain();
+    let library = extension("chain", CHAIN);
     let make = ["chain(integer) RETURNS void", "replace() RETURNS void", "strike(integer) RETURNS integer"]
         .map(|function| format!("CREATE FUNCTION {function} LANGUAGE c AS '{}';", library.display()));
     database.run("postgres", &make.concat()).unwrap();
@@ -162,4 +162,90 @@ fn handlers_that_call_ours_are_called_once() {
             session.run("SET statement_timeout = 300; SELECT forever(0); RESET statement_timeout").unwrap();
         assert_eq!(said, "ERROR:  canceling statement due to statement timeout", "{install}");
     }
+}
+
+/// Another extension, which takes away, in the middle of a module's call, what the library has done about signals: the server's handler of arithmetic
+/// faults comes in front, by a system call that no code of the library's hears of, and without an alternate stack. It leaves the call by a jump.
+const BARE: &str = r#"
+    #define _GNU_SOURCE
+    #include "postgres.h"
+    #include "fmgr.h"
+    #include "tcop/tcopprot.h"
+    #include <signal.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    PG_MODULE_MAGIC;
+    struct action { void *handler; unsigned long flags; void *restorer; unsigned long mask; };
+    static char *of_server;
+    static volatile int on_control_stack;
+    static void handle(int number) {
+        char here;
+        long distance = &here - of_server;
+        on_control_stack += distance > 1L << 30 || distance < -(1L << 30);
+        FloatExceptionHandler(number);
+    }
+    PG_FUNCTION_INFO_V1(unprotect);
+    Datum unprotect(PG_FUNCTION_ARGS) {
+        char here;
+        stack_t none = {.ss_flags = SS_DISABLE};
+        struct action like, new;
+        of_server = &here;
+        syscall(SYS_sigaltstack, &none, NULL);
+        syscall(SYS_rt_sigaction, SIGSEGV, NULL, &like, 8);
+        new = (struct action){(void *)handle, 0x04000000 | SA_NODEFER, like.restorer, 0};
+        syscall(SYS_rt_sigaction, SIGFPE, &new, NULL, 8);
+        PG_RETURN_VOID();
+    }
+    /* Where no return may lead. */
+    static void escaped(void) { _exit(77); }
+    PG_FUNCTION_INFO_V1(target);
+    Datum target(PG_FUNCTION_ARGS) { PG_RETURN_INT64((int64)escaped); }
+    PG_FUNCTION_INFO_V1(came);
+    Datum came(PG_FUNCTION_ARGS) { PG_RETURN_INT32(on_control_stack); }
+"#;
+
+/// Faults with the target in every register, and makes frames of all depths over what is left of the handler's frame.
+const ESCAPE: &str = r#"
+    #include <lockgate_pg.h>
+    #include <alloca.h>
+    #define FAR __attribute__((noinline, noclone))
+    #define EVERYWHERE "mov %rdi,%rax\n mov %rdi,%rbx\n mov %rdi,%rbp\n mov %rdi,%rdx\n mov %rdi,%rsi\n mov %rdi,%r8\n mov %rdi,%r9\n" \
+        "mov %rdi,%r10\n mov %rdi,%r11\n mov %rdi,%r12\n mov %rdi,%r13\n mov %rdi,%r14\n mov %rdi,%r15\n"
+    __asm__(".text\n.globl split\n.type split,@function\nsplit:" EVERYWHERE "xor %ecx,%ecx\n xor %edx,%edx\n div %ecx\n ud2\n.size split,.-split\n");
+    void split(int64_t target);
+    FAR static int64_t leaf(int64_t x) { __asm__ volatile("" : "+r"(x)); return x; }
+    FAR static int64_t computed(int64_t depth) { volatile char *room = alloca(depth); return leaf(room != 0) + 0 * depth; }
+    int64_t divide(int64_t target) { lg_pg_query("SELECT unprotect()", 0, 0); split(target); return 0; }
+    int64_t fall(int32_t deepest)
+    {
+        int64_t right = 0;
+        for (int64_t depth = 8; depth <= deepest; depth += 8) right += computed(depth);
+        return right;
+    }
+"#;
+
+/// The way into a server that was open before returns were proved. Red if a return takes a word that the handler's frame has left: the session's process ends,
+/// and the server with it.
+#[test]
+fn a_handler_in_front_leaves_nothing_to_return_to() {
+    let _watchdog = watchdog("handlers in front");
+    let database = server().database("bare").unwrap();
+    database.install("escape", &built("escape", ESCAPE)).unwrap();
+    let functions = "
+        CREATE FUNCTION divide(bigint) RETURNS bigint LANGUAGE lgc AS 'escape.divide' STRICT;
+        CREATE FUNCTION fall(integer) RETURNS bigint LANGUAGE lgc AS 'escape.fall' STRICT;";
+    database.run(&database.user(), functions).unwrap();
+    let library = extension("bare", BARE);
+    let make = ["unprotect() RETURNS void", "target() RETURNS bigint", "came() RETURNS integer"]
+        .map(|function| format!("CREATE FUNCTION {function} LANGUAGE c AS '{}';", library.display()));
+    database.run("postgres", &make.concat()).unwrap();
+    let mut session = database.session("postgres").unwrap();
+    assert_eq!(session.run("SELECT fall(8192)").unwrap(), "1024");
+    const TIMES: usize = 50;
+    for time in 0..TIMES {
+        let said = session.run("SELECT divide(target())").unwrap();
+        assert!(said.contains("floating-point exception"), "{time}: {said}");
+        assert_eq!(session.run("SELECT fall(8192)").unwrap(), "1024", "{time}");
+    }
+    assert_eq!(session.run("SELECT came()").unwrap(), TIMES.to_string(), "handlers on the control stack");
 }

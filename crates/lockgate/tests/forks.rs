@@ -435,6 +435,44 @@ fn a_fork_inside_a_call_ends_the_call_in_the_child() {
     }
 }
 
+/// A child that makes domains of its own in a function that a domain has called, and afterwards, has none of its parent's by that: one that is sealed,
+/// whose memory nobody can take away, is refused as well. Red if a gate gives the thread its place in it back, in the table that the child has made: the
+/// call is made.
+#[test]
+fn a_childs_own_domains_open_none_of_its_parents() {
+    let outcome = crate::common::host_sys::shared_word();
+    let in_child = Arc::new(AtomicBool::new(false));
+    let mark = in_child.clone();
+    let host = host_of(move |n| {
+        let child = crate::common::host_sys::fork_here(false);
+        if child != 0 {
+            crate::common::host_sys::wait_for(child);
+            return n;
+        }
+        mark.store(true, Ordering::Relaxed);
+        match own_domain_works() {
+            Ok(()) => n,
+            Err(_) => crate::common::host_sys::exit_now(3),
+        }
+    });
+    let domain = domain(limited().time_limit(Duration::from_secs(60)).seal(true).gate("host", host));
+    let next = domain.bind::<Nullary>("next").unwrap();
+    let result = domain.bind::<Unary>("call_host").unwrap().call(4);
+    if in_child.load(Ordering::Relaxed) {
+        // The thread may call domains again, and goes the fast way.
+        let works = own_domain_works();
+        let again: Vec<_> = (0..3).map(|_| next.call()).collect();
+        let right = [result].iter().chain(&again).all(|call| matches!(call, Err(CallError::Forked)));
+        if !right || works.is_err() {
+            eprintln!("in the child: {again:?} {works:?}");
+        }
+        outcome.store(if right && works.is_ok() { 1 } else { 2 }, Ordering::Release);
+        crate::common::host_sys::exit_now(0);
+    }
+    assert_eq!(result.unwrap(), 4, "the parent goes on");
+    assert_eq!(outcome.load(Ordering::Acquire), 1);
+}
+
 /// What a host function that has forked says in the child is the child's: its panic comes out of its call there.
 #[test]
 fn a_panic_after_a_fork_inside_a_call_comes_out_in_the_child() {

@@ -681,9 +681,10 @@ static int opens(const char *file) {
 }
 
 int attack(int count, char **words); /* attack.c */
+int unprotected(const char *file);   /* unprotected.c */
 
 /* `linked MODULE`: handlers are seen at once; `late MODULE`: behind a slow path; `foreign MODULE`: the same, with faults left alone;
- * `poor MODULE`: as many domains as there may be; `opens MODULE`; `attack …`. */
+ * `poor MODULE`: as many domains as there may be; `opens MODULE`; `unprotected MODULE`; `attack …`. */
 int host_main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IONBF, 0);
     if (argc > 2 && strcmp(argv[1], "linked") == 0)
@@ -696,6 +697,8 @@ int host_main(int argc, char **argv) {
         return poor(argv[2]);
     if (argc > 2 && strcmp(argv[1], "foreign") == 0)
         return foreign(argv[2]);
+    if (argc > 2 && strcmp(argv[1], "unprotected") == 0)
+        return unprotected(argv[2]);
     if (argc > 6 && strcmp(argv[1], "attack") == 0)
         return attack(argc - 2, argv + 2);
     return puts("what?"), 2;

@@ -56,9 +56,8 @@ impl Workshop {
         done(Command::new(root().join("scripts/install-library.sh")).arg(built).arg(&prefix));
         std::os::unix::fs::symlink(&prefix, workshop.at("usr")).expect("the folder is new");
         let flags_of_iso = "-std=c11 -D_XOPEN_SOURCE=700";
-        for (name, flags) in
-            [("host", ""), ("attack", ""), ("state", ""), ("iso", flags_of_iso), ("main", ""), ("loader", "")]
-        {
+        let plain = ["host", "attack", "state", "unprotected", "main", "loader"].map(|name| (name, ""));
+        for (name, flags) in plain.into_iter().chain([("iso", flags_of_iso)]) {
             let mut gcc = Command::new("gcc");
             gcc.args(["-O1", "-g", "-Wall", "-fPIC", "-c"]).args(flags.split_whitespace());
             gcc.arg("-I").arg(workshop.at("usr/include")).arg(source(name).with_extension("c"));
@@ -71,13 +70,15 @@ impl Workshop {
             gcc.arg("-o").arg(workshop.at(name)).args(objects.iter().map(|object| workshop.at(object)));
             done(gcc.arg("-L").arg(&library).args(more).args(["-lm", "-lpthread", "-ldl", &run_path]));
         };
-        let host = ["host.o", "attack.o", "state.o", "iso.o"];
+        let host = ["host.o", "attack.o", "state.o", "unprotected.o", "iso.o"];
         let program = [&["main.o"], &host[..]].concat();
         link("shared", &program, &["-llockgate"]);
         link("static", &program, &["-l:liblockgate.a"]);
         link("plugin.so", &host, &["-shared", "-llockgate"]);
         link("loader", &["loader.o"], &[]);
-        for (name, gates) in [("guest", &[][..]), ("gated", &["void host(void)"])] {
+        for (name, gates) in
+            [("guest", &[][..]), ("gated", &["void host(void)"]), ("escape", &["void unprotect(void)"])]
+        {
             workshop.module(name, gates);
         }
         workshop

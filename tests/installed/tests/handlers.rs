@@ -20,6 +20,16 @@ fn handlers_of_a_program_whose_plugin_brings_the_library() {
     done(Workshop::get().loader().args(["late", "guest.lg"]));
 }
 
+/// The attacks that took hosts before returns were proved, on hosts that take away, in the middle of each call, all that the library has done about
+/// signals: no return takes what the kernel has saved on the control stack.
+#[test]
+fn no_return_escapes_without_any_protection_of_signals() {
+    for program in ["shared", "static"] {
+        done(Workshop::get().program(program).args(["unprotected", "escape.lg"]));
+    }
+    done(Workshop::get().loader().args(["unprotected", "escape.lg"]));
+}
+
 /// As the same plugin, in a program that lives by handlers of its own.
 fn in_language(host: Option<languages::Host>) {
     if let Some(program) = host {

@@ -3,11 +3,11 @@ use super::alternate_sys::{self, AlternateStack};
 use super::block_sys::block;
 use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
-use super::layout::{GATE, LOOKS_AGAIN, NEXT_MARK, NOBODY, RECORD, RED_ZONE};
+use super::layout::{GATE, GateRecord, LOOKS_AGAIN, NEXT_MARK, NOBODY, RECORD, RED_ZONE, Record, WHOSE};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
-    LEAST_STACK, START_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit,
+    LEAST_STACK, LEFT, START_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit,
     on_alternate_stack, starter,
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
@@ -313,7 +313,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
             Some(parent) => parent.records.clone(),
             None => Arc::new(Mapping::new(RECORDS)?),
         },
-        slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
+        slots: Mapping::new((WHOSE + NOBODY) as usize + size_of::<u64>())?,
         masks: Mapping::new(RECORDS / RECORD as usize * size_of::<u64>())?,
         alternate: AlternateStack::new(alternate)?,
         holdings: Holdings::default(),
@@ -324,8 +324,16 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
     let block = state.block;
     let records = state.records.start();
     if parent.is_some() {
-        // The watcher does not watch the time of what the parent called.
-        state.records().for_each(|record| lift_limit(record.cast_mut()));
+        for record in state.records().map(<*const Record>::cast_mut) {
+            // The watcher does not watch the time of what the parent called; and no gate of that gives the thread its place back.
+            lift_limit(record);
+            // SAFETY: a record of the calling thread.
+            unsafe {
+                if (*record).kind == GATE {
+                    (*record.cast::<GateRecord>()).slot = LEFT;
+                }
+            }
+        }
     }
     // SAFETY: our own thread's block, which no other thread writes; records start as zeros, that is IDLE.
     unsafe {
@@ -334,7 +342,8 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         }
         (*block).first = records.cast();
         (*block).records_end = records as u64 + state.records.size() as u64;
-        (*block).slots = state.slots.start().cast();
+        state.slots().byte_sub(WHOSE as usize).write(1);
+        (*block).slots = state.slots();
         (*block).stack_floor = state.stack.start + STACK_RESERVE;
         (*block).tid = state.tid as u32;
         // No number comes twice, though the thread may have been attached before.

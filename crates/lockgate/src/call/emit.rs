@@ -36,6 +36,7 @@ const MXCSR_FLAGS: i32 = 0x3f;
 const OFF: i32 = lockgate_abi::code::OFF as i32;
 /// Distance between records. As an operand's displacement it takes one byte, as those of fields do: a seventh less code in a proxy.
 const STEP: i8 = byte(RECORD as usize);
+const WHOSE_BACK: i8 = byte(WHOSE as usize);
 const FRAME_SIZE: i32 = FRAME as i32;
 /// What the status says of the call itself.
 const ENDED: i8 = STATUS_ENDED as i8;
@@ -370,6 +371,9 @@ impl Emitter<'_> {
             ; fs mov [transit], rsp
             ; fs cmp QWORD [pending], 0
             ; jne ->back
+            ; fs mov rbp, [slots]
+            ; cmp QWORD [BYTE rbp - WHOSE_BACK], 0 // a child's: its own place was written just now, which may be the callee's as well
+            ; je ->back
             ; fs cmp rsp, [floor]
             ; jb ->coroutine
             ; ->deep:
@@ -1153,6 +1157,7 @@ impl Emitter<'_> {
         let top = self.field(offset_of!(ThreadBlock, top));
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
+        let slots = self.field(offset_of!(ThreadBlock, slots));
         let transit = self.field(offset_of!(ThreadBlock, transit));
         if self.abi.reports {
             let report = self.field(offset_of!(ThreadBlock, report));
@@ -1180,6 +1185,9 @@ impl Emitter<'_> {
             ; fs cmp rsp, [floor]
             ; jb ->coroutine
             ; ->deep:
+            ; fs mov rax, [slots]
+            ; cmp QWORD [BYTE rax - WHOSE_BACK], 0 // a child's: what it calls here is its parent's
+            ; je ->back
             ; lea rax, [r10 + 4 * i32::from(STEP)] // the entry, its gate, and one more entry from there
             ; fs cmp rax, [end]
             ; jbe ->place

@@ -524,6 +524,11 @@ lockgate_gate_check:
     lockgate_gate_place %r12,%r12
     mov {SLOT}(%rbx),%r11
     mov %r11,(%r12)
+    mov %fs:{SLOTS}(%r10),%r11
+    cmpq $0,-{WHOSE}(%r11)
+    jne 1f
+    movq $0,(%r12) # in a child: the place was its parent's, and the thread goes on with the host, which may call again
+1:
     mov %rcx,%r10
     jmp lockgate_unwind
 
@@ -1040,6 +1045,7 @@ lockgate_gate_end:
     "#,
     TOP = const offset_of!(ThreadBlock, top),
     SLOTS = const offset_of!(ThreadBlock, slots),
+    WHOSE = const WHOSE,
     PENDING = const offset_of!(ThreadBlock, pending),
     TRANSIT = const offset_of!(ThreadBlock, transit),
     UNTAKEN = const UNTAKEN,

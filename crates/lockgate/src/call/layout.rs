@@ -16,7 +16,7 @@ pub(crate) struct ThreadBlock {
     pub top: *mut Record,
     /// The record below all others.
     pub first: *mut Record,
-    /// Control rsp for the next entry, by domain id; 0 where the thread is not attached.
+    /// Control rsp for the next entry, by domain id; 0 where the thread is not attached. Before the first lies the word at [`WHOSE`].
     pub slots: *mut u64,
     /// Lowest address of the alternate signal stack.
     pub alternate_low: u64,
@@ -441,6 +441,11 @@ pub(crate) struct SyscallFrame {
 
 /// Bytes of an entry of slot tables.
 pub(crate) const SLOT_SIZE: u32 = size_of::<u64>() as u32;
+
+/// Bytes from the word that says whose a slot table is up to that: 1, and 0 in children of the process that made it, in which the kernel empties
+/// all of it. A child that no code of the library's has heard of (`_Fork`, the system call) may run on in the middle of a call, and its gates write
+/// the places below which that call's frames lie: by these alone, calls would begin there.
+pub(crate) const WHOSE: u32 = size_of::<u64>() as u32;
 
 /// Offset of the last entry of slot tables, which is no domain's: always 0.
 pub(crate) const NOBODY: u32 = MAX_STRIDES as u32 * SLOT_SIZE;

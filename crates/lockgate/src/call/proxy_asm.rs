@@ -336,8 +336,12 @@ lockgate_cross_failed:
 2:
     mov {BINDING}(%r10),%rcx
     mov {SLOT}(%rcx),%ecx
-    add %fs:{SLOTS}(%rax),%rcx
-    mov %rdx,(%rcx)
+    mov %fs:{SLOTS}(%rax),%r11
+    mov %rdx,(%r11,%rcx)
+    cmpq $0,-{WHOSE}(%r11)
+    jne 1f
+    movq $0,(%r11,%rcx) # in a child, as in gates
+1:
     jmp lockgate_unwind
     .cfi_endproc
     .size lockgate_cross_failed,.-lockgate_cross_failed
@@ -476,6 +480,7 @@ lockgate_invoke:
     GATE_SLOT = const offset_of!(GateRecord, slot),
     SLOT = const offset_of!(BindingHeader, slot),
     SLOTS = const offset_of!(ThreadBlock, slots),
+    WHOSE = const WHOSE,
     HOST = const offset_of!(EntryRecord, host),
     PROXY = const offset_of!(BindingHeader, proxy),
     SUCCESSOR = const offset_of!(BindingHeader, successor),

@@ -7,7 +7,7 @@ use super::instance::Instance;
 use super::interruptions_sys::Interruptions;
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, IDLE, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
-    RED_ZONE, Record, ThreadBlock, by_window, first_header,
+    RED_ZONE, Record, ThreadBlock, WHOSE, by_window, first_header,
 };
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
@@ -206,10 +206,15 @@ impl ThreadState {
         Some(ending)
     }
 
+    /// The slot table.
+    pub(super) fn slots(&self) -> *mut u64 {
+        self.slots.start().wrapping_byte_add(WHOSE as usize).cast()
+    }
+
     /// Address of the slot table's entry for a domain.
     fn slot(&self, id: u32) -> *mut u64 {
         assert!((id as usize) < MAX_STRIDES);
-        self.slots.start().cast::<u64>().wrapping_add(id as usize)
+        self.slots().wrapping_add(id as usize)
     }
 
     /// The thread's control rsp for its next entry into domain `id`, or 0.

@@ -792,6 +792,46 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {
     assert!(outcomes.keys().all(|outcome| outcome.starts_with("returned -1, then -1;")), "{outcomes:?}");
 }
 
+/// A handler forks, by a system call that nobody hears of, at any instruction of a domain's, a proxy's or a gate's, and goes on in the child, too: what
+/// that calls afterwards of its parent's domains is refused, be it in a function of the host's that the call in progress comes to, or when that is over;
+/// by each kind of caller, the domain that it was in, which may call itself, and others. Red if a gate that ends a call gives the thread its place
+/// back, or if a place that a gate has written is all that a proxy looks for.
+#[test]
+fn children_of_handlers_call_no_domain_of_their_parents() {
+    for (scenario, end) in [
+        ("increment", "returned 2, then 2"),
+        ("call_back", "returned 12, then 12"),
+        ("ask", "returned 2, then 2"),
+        ("across", "returned 4, then 4"),
+        ("itself", "returned 4, then 4"),
+        ("jump", "returned 3, then 3"),
+        ("turn", "returned 3, then 3"),
+        ("lazy", "returned 4, then 4"),
+        ("raise_own", "returned 2, then 2"),
+        ("quit", "Exit(3), then Exit(3)"),
+        ("crash", "Ill, then Ill"),
+        ("deep_failing", "returned -1, then -1"),
+    ] {
+        let mut victim = Victim::start(scenario, Some("forks"));
+        let way = victim.way_of(Event::Signal, usize::MAX);
+        let [gates, exit, _] = victim.here(&tracer_sys::assembly());
+        let is_wanted = |place: u64| !way.stays(place) || gates.contains(&place) || exit.contains(&place);
+        let part = support::Part::one_in(4, format!("{scenario}, forks"));
+        let mut outcomes: BTreeMap<String, usize> = BTreeMap::new();
+        for (place, times) in part.among(way.places(is_wanted, 2)) {
+            let _watchdog = watchdog("a call that does not come back");
+            let (outcome, happened) = victim.call_to(Event::Signal, place, times);
+            if happened {
+                *outcomes.entry(outcome).or_default() += 1;
+            }
+        }
+        println!("{scenario}, forks: {outcomes:?}");
+        let refused = format!("{end}; its child was refused");
+        assert!(outcomes.keys().all(|outcome| [end, &refused].contains(&outcome.as_str())), "{outcomes:?}");
+        assert!(outcomes.get(&refused).is_some_and(|times| *times > 5), "{scenario}: {outcomes:?}");
+    }
+}
+
 /// It jumps out of assembly, wherever the signal comes: the next call works, where all did. Red if a jump out of a proxy in transit leaves
 /// the thread there, or an exclusive domain taken.
 #[test]

@@ -11,7 +11,7 @@ use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, Frame, Function, HostFunction,
     Module, OnFailure, Policy, Principal, Registry, Version, take_call_error,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -217,6 +217,7 @@ fn server() -> Guest {
             return sum + own_handled;
         }
         long fall(long x) { if (x == 2) __builtin_trap(); return x; }
+        long quit(long x) { _exit(3); return x; }
         /* An overflow of the stack, whose end is kept for the handler. */
         __attribute__((noinline)) static long sinks(volatile long x) {
             volatile char room[30000];
@@ -373,6 +374,7 @@ fn server() -> Guest {
         "long overflow_own(long)",
         "long return_own(long)",
         "long fall(long)",
+        "long quit(long)",
         "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
         "long go_deeper(long)",
@@ -392,12 +394,15 @@ fn client() -> Guest {
         long wait_8(long, long, long, long, long, long, long, long);
         long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }
         long wait_on_stack(long x) { return wait_8(1, 2, 3, 4, 5, 6, 7, x) - 1; }
-        long crash(long);"
+        long crash(long), tell(long);
+        long itself(long x) { for (int i = 0; i < 3; i++) x = increment(x), tell(x); return x; }
+        long plus_one(long x) { return x + 1; }"
         .to_owned()
         + &frames(&[("deep", "increment(x)"), ("deep_failing", "crash(x)")])
         + &low("increment(x)");
     let guest = Guest::c(&source).gate("long for_ever(long)").gate("long increment(long)");
     let guest = guest.gate("long crash(long)").export("long deep_failing(long)");
+    let guest = guest.gate("long tell(long)").export("long itself(long)").export("long plus_one(long)");
     let guest = guest.gate("long wait_8(long, long, long, long, long, long, long, long)");
     let wide = "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)";
     let guest = guest.gate(wide).export("long call_wide(long)");
@@ -564,6 +569,7 @@ impl World {
             | "overflow_own"
             | "return_own"
             | "low"
+            | "quit"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
@@ -574,6 +580,7 @@ impl World {
             "lazy" => return World::lazy(server, "twice"),
             "lazy_deep" => return World::lazy(server, "deep"),
             "lazy_low" => return World::lazy(server, "low"),
+            "itself" => return World::itself(server),
             "low_across" => ("low", 0),
             "deep_across" => ("deep", 0),
             "deep_failing" => ("deep_failing", 0),
@@ -607,6 +614,17 @@ impl World {
 
     fn of(call: Function<Long>, domains: Vec<Domain>, doomed: usize) -> World {
         World { call, domains, doomed, _registry: None, place: None }
+    }
+
+    /// A client that calls itself.
+    fn itself(server: Domain) -> World {
+        let options = DomainOptions::new().name("client").gate("tell", HostFunction::new(tell));
+        let client = Domain::new(&CLIENT, options).expect("a domain");
+        let said = crate::common::said(&client, "increment", "plus_one");
+        client
+            .link("increment", &client, &said, Policy::default(), OnFailure::default())
+            .expect("an import of its own");
+        World::of(client.bind("itself").expect("an export"), vec![client, server], 0).placed()
     }
 
     /// A client whose callee has arguments on its stack and a result in memory; the place is the callee's.
@@ -649,12 +667,63 @@ fn say(result: Result<i64, CallError>) -> String {
     }
 }
 
+/// Calls of a handler's child, or in a function of the host's that a domain has called.
+#[derive(Default)]
+struct OfChild {
+    /// The calling process is the child.
+    is_here: Cell<bool>,
+    /// Its number, in its parent.
+    number: Cell<i32>,
+    /// Of what is called in it: how often [`tell`] was.
+    told: Cell<u32>,
+    /// What is in the parent was called from the child.
+    called: Cell<bool>,
+}
+
+thread_local! {
+    static CHILD: OfChild = OfChild::default();
+    /// What the host's function calls.
+    static NESTED: RefCell<Vec<Called>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls a domain of the parent's, in the child too, which is refused.
+fn call_in_host(call: &Called) {
+    CHILD.with(|child| {
+        let is_childs = child.is_here.get();
+        let refused = matches!(call.call(1), Err(CallError::Forked));
+        child.called.set(child.called.get() || is_childs && !refused);
+    });
+}
+
+/// What a domain calls after each call of itself. One of those may have been in progress when the child was made.
+fn tell(_: &Domain, x: i64) -> i64 {
+    CHILD.with(|child| {
+        if child.is_here.get() {
+            child.told.set(child.told.get() + 1);
+            child.called.set(child.called.get() || child.told.get() > 1);
+        }
+    });
+    x
+}
+
+/// Calls of a domain's, of each kind.
+fn each_way(domain: &Domain) -> [Called; 3] {
+    ["", "dynamic", "bare"].map(|way| Called::new(way, domain.bind("smash").expect("an export"), domain))
+}
+
+/// In the child of a handler: its parent's call is over, in which it was made, and it calls its parent's domains some more times.
+fn end_as_child(calls: &[Called]) -> ! {
+    (0..3).flat_map(|_| calls).for_each(call_in_host);
+    host_sys::exit_now(CHILD.with(|child| i32::from(child.called.get())))
+}
+
 /// Of a domain of [`SERVER`].
 fn options(name: &str) -> DomainOptions {
     let host = |_: &Domain, x: i64| {
         if LEAVES.replace(false) {
             host_sys::jump_out();
         }
+        NESTED.with_borrow(|calls| calls.iter().for_each(call_in_host));
         if INVADING.load(Ordering::SeqCst) == ASKED {
             while INVADING.load(Ordering::SeqCst) == ASKED {
                 std::thread::yield_now();
@@ -778,6 +847,22 @@ extern "C" fn forget_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut
     let Some(Called::Bare(function)) = function.as_ref() else { panic!("a raw function pointer") };
     call_pointer(function.as_ptr(), 1);
     HANDLED.set(Some("forgotten"));
+}
+
+/// Forks, by a system call that nobody hears of, and goes on in both. (Where no allocation is interrupted: the child has some to do.)
+extern "C" fn fork_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    CHILD.with(|child| {
+        if child.is_here.get() || !outside_of_rust(context) {
+            return;
+        }
+        match host_sys::fork_here(true) {
+            0 => {
+                child.is_here.set(true);
+                host_sys::end_in(60);
+            }
+            number => child.number.set(number),
+        }
+    });
 }
 
 /// Jumps out.
@@ -1027,6 +1112,7 @@ fn victim() {
         Some("fails in a gate") => end_in_gate,
         Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
+        Some("forks") => fork_in_handler,
         Some("jumps") => jump_in_handler,
         Some("jumps anywhere") => jump_anywhere,
         Some("stays") => stay_in_handler,
@@ -1039,7 +1125,7 @@ fn victim() {
         Some(other) => panic!("no handler {other}"),
     };
     let another = || Domain::new(&SERVER, options("another")).expect("a domain");
-    let another = (own == Some("calls another")).then(another);
+    let another = matches!(own, Some("calls another" | "forks")).then(another);
     install_handler(handle);
     host_sys::skip_faulting_loads();
     std::thread::scope(|scope| {
@@ -1142,6 +1228,12 @@ fn victim() {
             if own.is_some() && scenario != "lock" {
                 smash().call(1).expect("a call");
             }
+            let mut childs = Vec::new();
+            if own == Some("forks") {
+                childs.extend(new.domains.iter().chain(&another).flat_map(each_way));
+                childs.iter().for_each(|call| assert_eq!(call.call(1).expect("a call"), 0x5a5a_5a5a));
+                NESTED.set(childs.clone());
+            }
             *world.lock().expect("no panic") = Some(new);
             if !scenario.starts_with("kill")
                 && scenario != "for_ever"
@@ -1155,7 +1247,7 @@ fn victim() {
             CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
-            if own.is_some_and(|own| !["forgets", "unwinds"].contains(&own)) {
+            if own.is_some_and(|own| !["forgets", "forks", "unwinds"].contains(&own)) {
                 off_alternate_stack();
             }
             if scenario == "repair" {
@@ -1172,6 +1264,9 @@ fn victim() {
                 result = Some(call.call(1));
                 ARMED.set(false);
             });
+            if CHILD.with(|child| child.is_here.get()) {
+                end_as_child(&childs);
+            }
             mark();
             let left = if jumped { host_sys::left_behind(libc::SIGUSR1) } else { "" };
             unblock();
@@ -1182,8 +1277,12 @@ fn victim() {
             let next = next.strip_prefix("returned ").unwrap_or(&next);
             let rival = rivals.lock().expect("no panic").take();
             let rival = rival.map(|rival| format!("; the rival: {}", rival.join().expect("no panic")));
-            let more =
-                [handled.as_deref().unwrap_or_default(), rival.as_deref().unwrap_or_default()].concat();
+            let child = CHILD.with(|child| child.number.take());
+            let child = (child != 0).then(|| match host_sys::wait_for(child) {
+                true => "; its child was refused",
+                false => "; its child was NOT refused",
+            });
+            let more = [handled.as_deref(), rival.as_deref(), child].map(Option::unwrap_or_default).concat();
             let more = more + left;
             let result = if jumped { "jumped".to_owned() } else { say(result.expect("the call came back")) };
             let world = world.lock().expect("no panic");
