@@ -390,7 +390,7 @@ impl<'p> Stub<'p> {
         for (place, one) in cursors.iter().enumerate() {
             for other in &cursors[place + 1..] {
                 let cell = |name: &str| address(local("c", name));
-                let cells = [cell(one), cell(other), number(false), text(*other)];
+                let cells = [cell(one), cell(other), number(false), text(other)];
                 any.push(Step::Do(run("lgs_one_object", cells)));
             }
         }
