@@ -1328,7 +1328,7 @@ fn a_stack_that_cannot_be_kept_is_refused() {
     .expect("as it should be");
 }
 
-/// A module goes on only at what the runtime has kept of this very call, on this very stack. Red without each of the comparisons.
+/// A module goes on only at what the runtime has kept of this very call, on this very stack.
 #[test]
 fn nobody_returns_from_what_is_not_in_progress() {
     let _watchdog = watchdog("nobody_returns_from_what_is_not_in_progress");

@@ -305,6 +305,18 @@ mod tests {
         assert!(moves == 6 && unknown > 1_000, "{moves} {unknown}");
     }
 
+    /// What U2 is to open with comes into r11 before, which moves nothing; the unit itself is not known.
+    #[test]
+    fn what_leads_to_a_frame_of_variable_size_is_passed() {
+        for register in 0..16_u8 {
+            let text = [0x49 | register >> 3 << 2, 0x89, 0xc3 | (register & 7) << 3, 0, 0, 0, 0];
+            assert_eq!(step(&text), Step::On(3, 0), "{text:02x?}");
+        }
+        assert_eq!(step(&[0x4d, 0x8d, 0x5b, 0x18, 0, 0, 0]), Step::On(4, 0));
+        assert_eq!(step(&[0x4d, 0x8d, 0x9b, 0x18, 0, 0, 0]), Step::On(7, 0));
+        assert_eq!(step(&OPEN), Step::Unknown);
+    }
+
     /// By the instruction's operation and operand. [`Step::Unknown`]: no module may have it, or only inside U2.
     fn as_rule_v3_has_it(text: &[u8]) -> Step {
         let by = |operand: &[u8], sign: i64| match *operand {
