@@ -569,7 +569,7 @@ fn a_call_that_ends_gives_the_mask_back() {
 fn timers_keep_no_domain_from_being_reset() {
     let _watchdog = watchdog("timers_keep_no_domain_from_being_reset");
     let mut domain = domain();
-    for _ in 0..400 {
+    for _ in 0..4000 {
         assert_eq!(call(&domain, "has_timers", 0).expect("a value"), 0);
         domain.reset().expect("nobody is inside");
     }
