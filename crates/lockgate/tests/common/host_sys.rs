@@ -1,5 +1,6 @@
 //! What attacks and checks need of the host's own side.
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
@@ -1154,10 +1155,18 @@ static FORKS: AtomicUsize = AtomicUsize::new(0);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
 /// Calls `work` with a handler that forks now and then, and goes on in both. Children end with what `work` says; how many of them did so well, and
-/// how many there were. Once in a process. `plain`: as in [`fork_here`].
+/// how many there were. Once in a process. `plain`: as in [`fork_here`], and not where the C library runs: its `fork` waits for locks that `malloc` may
+/// have on this very thread.
 pub fn forks_in_handlers(signal: i32, plain: bool, work: impl Fn() -> bool) -> (usize, usize) {
-    extern "C" fn fork(_: libc::c_int) {
+    extern "C" fn fork(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
         let number = FORKS.load(Ordering::SeqCst);
+        // SAFETY: the kernel's argument of an SA_SIGINFO handler.
+        let at = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] }
+            as usize;
+        let is_in_libc = LIBC.get().is_some_and(|code| code.contains(&at));
+        if is_in_libc && !PLAIN.load(Ordering::SeqCst) {
+            return;
+        }
         if let Some(forked) = FORKED.get(number).filter(|_| !IS_CHILD.load(Ordering::SeqCst)) {
             match fork_here(PLAIN.load(Ordering::SeqCst)) {
                 0 => IS_CHILD.store(true, Ordering::SeqCst),
@@ -1167,8 +1176,17 @@ pub fn forks_in_handlers(signal: i32, plain: bool, work: impl Fn() -> bool) -> (
         }
     }
     static PLAIN: AtomicBool = AtomicBool::new(false);
+    static LIBC: OnceLock<Range<usize>> = OnceLock::new();
     PLAIN.store(plain, Ordering::SeqCst);
-    storm(signal, MILLISECOND, fork, || {
+    LIBC.get_or_init(code_of_libc);
+    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = fork as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+    }
+    on_timer(signal, MILLISECOND, || {
         while FORKS.load(Ordering::SeqCst) < FORKED.len() {
             let well = work();
             if IS_CHILD.load(Ordering::SeqCst) {
@@ -1178,6 +1196,18 @@ pub fn forks_in_handlers(signal: i32, plain: bool, work: impl Fn() -> bool) -> (
     });
     let well = |child: &&AtomicI32| wait_for(child.load(Ordering::SeqCst));
     (FORKED.iter().filter(well).count(), FORKED.len())
+}
+
+/// Where the C library's code lies.
+fn code_of_libc() -> Range<usize> {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("the process's mappings");
+    let is_it =
+        |line: &&str| line.contains(" r-xp ") && (line.contains("/libc.so") || line.contains("/libc-"));
+    let line = maps.lines().find(is_it).expect("a C library");
+    let (begin, rest) = line.split_once('-').expect("a range");
+    let (end, _) = rest.split_once(' ').expect("a range");
+    let address = |text| usize::from_str_radix(text, 16).expect("an address");
+    address(begin)..address(end)
 }
 
 /// Maps what lies from the second page to 16 MiB, as far as nothing is there; each word leads to the end of the process.
