@@ -37,7 +37,7 @@ pub(super) struct Kept(pub Vec<u8>, Owner);
 
 impl Kept {
     /// `None` without memory for it: allocation, too, may need a mapping.
-    pub fn new(length: usize) -> Option<Kept> {
+    pub(super) fn new(length: usize) -> Option<Kept> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).ok()?;
         bytes.resize(length, 0);
