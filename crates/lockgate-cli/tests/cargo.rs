@@ -33,6 +33,10 @@ pub fn can_build(test: &str) -> bool {
 fn can_build_with(test: &str, version: &[&str]) -> bool {
     let output =
         Command::new("rustc").args(version).args(["--print", "target-libdir", "--target", TARGET]).output();
+    // (A version that rustup does not have is an error; without one there is only a compiler that fails.)
+    if let (Ok(output), []) = (&output, version) {
+        assert!(output.status.success(), "rustc: {}", text(&output.stderr));
+    }
     let folder = output.ok().filter(|output| output.status.success()).map(|output| text(&output.stdout));
     let there = folder.is_some_and(|folder| Path::new(folder.trim()).is_dir());
     if !there {
