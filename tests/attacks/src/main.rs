@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// Lets every attack of the suite happen, each in a process of its own. Exit status 1 unless all are held. tests/attacks/README.md
 #[derive(Parser)]
 struct Arguments {
-    /// Only attacks whose area/name begins so
+    /// Only attacks whose area/name begins so, or that threaten this rule (R7)
     only: Vec<String>,
     /// Also writes the results as JSON here
     #[arg(long, value_name = "FILE")]
@@ -45,7 +45,9 @@ fn main() -> Result<ExitCode> {
     let root = if arguments.controls { controls() } else { list::suite() };
     let mut attacks = list::read(&root)?;
     let chosen = |attack: &Attack| {
-        arguments.only.is_empty() || arguments.only.iter().any(|only| attack.title().starts_with(only))
+        let is_meant =
+            |only: &String| attack.title().starts_with(only) || attack.description.threatens.contains(only);
+        arguments.only.is_empty() || arguments.only.iter().any(is_meant)
     };
     attacks.retain(chosen);
     ensure!(!attacks.is_empty(), "no attack is chosen");

@@ -47,6 +47,15 @@ fn every_named_test_exists() {
         let folder = folders.into_iter().find(|folder| folder.is_dir()).expect("a crate of the tree");
         let function = format!("fn {}(", entry.test.rsplit("::").next().unwrap_or_default());
         let is_unit = matches!(entry.suite.target.as_str(), "lib" | "units");
+        let target = &entry.suite.target;
+        let manifest =
+            if entry.suite.package.ends_with("-tests") { "tests/Cargo.toml" } else { "Cargo.toml" };
+        let manifest = fs::read_to_string(folder.join(manifest)).expect("a package has a manifest");
+        let files = [format!("tests/{target}.rs"), format!("tests/{target}/main.rs")];
+        let is_target = target == "lib"
+            || manifest.contains(&format!("name = \"{target}\""))
+            || files.iter().any(|file| folder.join(file).exists());
+        assert!(is_target, "{}: {} has no tests {target}", entry.place, entry.suite.package);
         let place = if is_unit { folder.join("src") } else { folder.join("tests") };
         if is_unit {
             let names = entry.test.split("::").collect::<Vec<_>>();
@@ -58,6 +67,18 @@ fn every_named_test_exists() {
         }
         assert!(says(&place, &function), "{}: no {function}) in {}", entry.place, place.display());
     }
+}
+
+/// The page that says how an entry is written shows one that there is.
+#[test]
+fn the_example_of_an_entry_is_one() {
+    let page = fs::read_to_string(root().join("tests/mutants/README.md")).expect("the page");
+    let (_, rest) = page.split_once("\n## An entry\n").expect("a section on entries");
+    let block =
+        rest.lines().skip_while(|line| !line.starts_with("    find:")).take_while(|line| !line.is_empty());
+    let example = block.map(|line| line.trim_start()).collect::<Vec<_>>().join("\n");
+    let lists = fs::read_to_string(root().join("tests/mutants/runtime.txt")).expect("a list");
+    assert!(example.contains("\ntest: ") && lists.contains(&example), "not in runtime.txt:\n{example}");
 }
 
 /// Nor does an excuse for a mutation that cannot be made any more excuse anything.
