@@ -101,10 +101,18 @@ fn gdb_of_files(shop: &Shop, first: &[&str], files: &[String], rest: &[&str]) ->
         .args(files)
         .args(rest)
         .env_remove("DEBUGINFOD_URLS")
+        .env("PATH", path())
         .stdin(Stdio::null())
         .output()
         .expect("gdb is installed: scripts/setup.sh");
     [text(&output.stdout), text(&output.stderr)]
+}
+
+/// Where programs are looked for, the one of these tests first.
+fn path() -> std::ffi::OsString {
+    let own = Path::new(LOCKGATE).parent().expect("a folder").to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths([own].into_iter().chain(std::env::split_paths(&others))).expect("folders of a path")
 }
 
 /// Asserts that `wanted` occur in `said`, in this order.
@@ -333,6 +341,83 @@ fn every_instruction() {
     }
 }
 
+/// Code without frame information, called through a pointer, at each of its instructions: where it has just called, so that return addresses of its
+/// own lie on the stack, below and above rsp; where rsp moves by a constant; and where a frame of unknown size is opened and closed.
+const BARE: &str = "
+    .globl bare
+    .type bare, @function
+bare:
+    endbr64
+    push %rbx
+    push %rbp
+    mov %rsp, %rbp
+    call leaf
+    sub $64, %rsp
+    mov $48, %ebx
+    and $-16, %rsp
+    sub %rbx, %rsp
+    movl $1, (%rsp)
+    mov %rbp, %rsp
+    pop %rbp
+    pop %rbx
+    ret
+    .size bare, .-bare
+    .globl leaf
+    .type leaf, @function
+leaf:
+    ret
+    .size leaf, .-leaf
+    .section .note.GNU-stack
+";
+
+#[test]
+fn frames_of_code_without_information() {
+    let shop = Shop::new();
+    shop.write("bare.s", BARE);
+    shop.write(
+        "caller.c",
+        "extern void bare(void);\nvoid (*volatile at)(void) = bare;\nint calls_bare(int x) { at(); return x; }\n",
+    );
+    shop.lockgate("cc").args(["-c", "bare.s", "-o", "bare.o"]).run_quietly();
+    let whole = ["-O1", "-g", "caller.c", "bare.o", "-o", "bare.lg", "--export", "calls_bare"];
+    shop.lockgate("cc").args(whole).run_quietly();
+    const STEPS: usize = 60;
+    let script = "
+import gdb
+while True:
+    names = []
+    frame = gdb.newest_frame()
+    while frame is not None and len(names) < 4:
+        names.append(str(frame.name()))
+        frame = frame.older()
+    if 'bare' not in names and 'leaf' not in names:
+        break
+    print('AT', *names)
+    gdb.execute('stepi', to_string=True)
+";
+    shop.write("steps.py", script);
+    let arguments = ["call", "bare.lg", "int calls_bare(int)", "1"];
+    let said =
+        gdb(&shop, "break calls_bare\nrun\nbreak *bare+4\ndelete 1\ncontinue\nsource steps.py\n", &arguments);
+    let steps: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("AT ")).collect();
+    assert!((15..STEPS).contains(&steps.len()), "{said}");
+    for step in steps {
+        let step = step.strip_prefix("leaf ").unwrap_or(step);
+        assert!(step.starts_with("bare calls_bare "), "{step}:\n{said}");
+    }
+
+    // The same without the program that knows: no frame is made up.
+    let path = std::env::join_paths(std::env::split_paths(&path()).skip(1)).unwrap();
+    let without = format!("python os.environ['PATH'] = {:?}\n", path.to_str().expect("text"));
+    let said = gdb(
+        &shop,
+        &format!("{without}break calls_bare\nrun\nbreak *bare+4\ndelete 1\ncontinue\nbacktrace\n"),
+        &arguments,
+    );
+    assert_in_order(&said, &strings(&["#0 ", " in bare ()"]));
+    assert!(!said.contains("#1 ") && said.contains("put the program `lockgate` into PATH"), "{said}");
+}
+
 /// A fault of the module, seen by gdb before the runtime.
 #[test]
 fn faults() {
@@ -414,6 +499,31 @@ fn stopped_in_stubs_and_thunks() {
             &strings(&["in tell (text=", "in main (argc=", "in lockgate proxy", " in main ("]),
         );
     }
+}
+
+/// Python says nothing if a name of the script's is given twice, and the first meaning is lost.
+#[test]
+fn no_name_of_the_script_is_given_twice() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lockgate/gdb/lockgate.py");
+    let script = std::fs::read_to_string(script).unwrap();
+    let mut names = Vec::new();
+    for line in script.lines().filter(|line| !line.starts_with(' ')) {
+        let (given, word) = match line.split_once(" = ") {
+            Some((given, _)) => (given, given),
+            None => (line, line.strip_prefix("def ").or(line.strip_prefix("class ")).unwrap_or_default()),
+        };
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        if given.chars().all(|c| is_name(c) || matches!(c, ',' | ' ')) {
+            names.extend(word.split(", ").map(str::to_owned));
+        } else if let Some(end) = word.find(|c| !is_name(c)).filter(|&end| end > 0) {
+            names.push(word[..end].to_owned());
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    assert!(names.len() > 100 && names.contains(&"NO_WORD".to_owned()), "{names:?}");
+    names.sort_unstable();
+    let twice: Vec<_> = names.windows(2).filter(|two| two[0] == two[1]).map(|two| &two[0]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
 }
 
 /// The program brings the script along. gdb loads it where it is allowed to, and else says what to write where.

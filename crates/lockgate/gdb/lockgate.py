@@ -14,6 +14,7 @@ import bisect
 import contextlib
 import hashlib
 import itertools
+import json
 import os
 import re
 import resource
@@ -30,7 +31,7 @@ from gdb.unwinder import Unwinder, register_unwinder
 VERSION = 4
 HEAD = struct.Struct("<QQqq")
 ENTRY = struct.Struct("<QQQQQQQQQQQ")
-SITE, CONSTANT = struct.Struct("<III"), 0xffffffff
+SITE, NO_WORD = struct.Struct("<III"), 0xffffffff
 # crates/lockgate-abi/src/lib.rs, window and code
 THUNKS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x3f000000
 # crates/lockgate/src/call/layout.rs: ThreadBlock, Record, EntryRecord, GateRecord, the frame of proxies
@@ -42,8 +43,8 @@ FRAME_RETURN = 56
 # crates/lockgate/src/call/code_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
 THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63|\x64\x48\xc7\x04\x25.{4}\0\0\0\0\x0f\x1f\0", re.DOTALL)
 THUNK_SIZE = 16
-# How far up the control stack a return address is looked for, bytes.
-SEARCH = 64 << 10
+# ret; and mov %r11,(%rsp), before which rsp has been moved, and r11 is what it was: legal only where a frame is opened (U2)
+RETURN, STORES_FRAME_WORD = b"\xc3", b"\x4c\x89\x1c\x24"
 # Modules whose symbols are loaded unasked: gdb needs time and memory for each.
 EAGER = 32
 # What is believed of the list of modules, in a process whose memory may be damaged: entries, bytes of a file, of a name; records of a thread.
@@ -58,6 +59,8 @@ class Symbols:
     def __init__(self):
         self.loaded = {}
         self.sites = {}
+        self.whole = {}
+        self.places = {}
         self.files = {}
         self.made = itertools.count(1)
         self.runtime = {}
@@ -86,6 +89,8 @@ class Symbols:
         for image in [image for image in self.loaded if image not in modules]:
             self.unload(image)
         self.sites = {image: rest[3:] for image, rest in modules.items()}
+        self.whole = {image: rest[1:3] for image, rest in modules.items()}
+        self.places.clear()
         for image, (name, file, size, *_) in reversed(modules.items()):
             if image not in self.loaded and len(self.loaded) < limit:
                 self.loaded[image] = None  # one that cannot be read keeps the others from nothing
@@ -128,6 +133,8 @@ class Symbols:
         for image in list(self.loaded):
             self.unload(image)
         self.sites.clear()
+        self.whole.clear()
+        self.places.clear()
         self.runtime.clear()
         self.passed = None
         if self.changed is not None:
@@ -159,16 +166,16 @@ class Symbols:
         self.runtime = found
         self.changed = Changed(found[CHANGED])
 
-    def code_before(self, address, size):
-        """Code of a module that ends at `address`, or None: from its file, because core files do not have it."""
+    def code_at(self, address, size):
+        """Code of a module, or None: from its file, because core files do not have it."""
         image = address - address % STRIDE + IMAGE
         shown = self.loaded.get(image)
         start, contents = shown.code if shown else (0, b"")
         at = address - image - start
-        return contents[at - size : at] if size <= at <= len(contents) else None
+        return contents[at : at + size] if 0 <= at <= len(contents) - size else None
 
     def site(self, pc):
-        """What the verifier knows of rsp behind the call that returns to `pc`: o and CONSTANT, or b and d; None if no call does."""
+        """What the verifier knows of rsp behind the call that returns to `pc`: o and NO_WORD, or b and d; None if no call does."""
         image = pc - pc % STRIDE + IMAGE
         table, count = self.sites.get(image, (0, 0))
         low, high = 0, min(count, MOST_FILE)
@@ -179,6 +186,19 @@ class Symbols:
                 return state
             low, high = (middle + 1, high) if address < pc - image else (low, middle)
         return None
+
+    def place(self, pc):
+        """What the verifier knows of rsp at any instruction of a module, as `site` says it; None if that cannot be had. The program
+        `lockgate` makes the verifier's pass, since a core file has no runtime that could."""
+        if pc not in self.places:
+            self.places[pc] = None
+            image = pc - pc % STRIDE + IMAGE
+            try:
+                self.places[pc] = asked(read(*self.whole[image]), self.folder, pc - image)
+            except (gdb.MemoryError, KeyError, OSError, ValueError) as error:
+                why = printable(str(error))
+                gdb.write(f"lockgate: the caller of {pc:#x} is not known: {why}\n", gdb.STDERR)
+        return self.places[pc]
 
     def lacks_frames(self, pc):
         """Whether `pc` is code of a module that has no frame information: assembly, or a C library without."""
@@ -225,6 +245,31 @@ def is_read(path):
     except (subprocess.TimeoutExpired, ProcessLookupError):
         return False
     return said.endswith(b"all of it\n")
+
+
+def asked(module, folder, address):
+    """What `lockgate inspect --place` says of an address in a module's file: o and NO_WORD, or b and d."""
+    program = shutil.which("lockgate")
+    if program is None:
+        raise ValueError("put the program `lockgate` into PATH")
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".lg") as file:
+        file.write(module)
+        file.flush()
+        command = [program, "inspect", "--json", "--place", f"{address:#x}", file.name]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, start_new_session=True, cwd=folder, **pipes) as other:
+            try:
+                said, errors = other.communicate(timeout=MOST_SECONDS)
+            except subprocess.TimeoutExpired as error:
+                raise ValueError(f"`lockgate inspect` takes more than {MOST_SECONDS} seconds") from error
+            finally:
+                other.kill()
+    if other.returncode != 0:
+        raise ValueError(errors.decode(errors="replace").strip() or "`lockgate inspect` fails")
+    known = json.loads(said)["place"]["return_address"]
+    if known is None:
+        raise ValueError("the verifier does not know it there")
+    return known["offset"], NO_WORD if known["through"] is None else known["through"]
 
 
 def new_folder():
@@ -1444,14 +1489,19 @@ class BareCode(Unwinder):
         fs_base = self.fs_base(pending)
         if is_exit(int(pc), int(sp)):
             return caller_of_entry(pending, int(sp), fs_base)
-        if is_window_thunk(int(pc)) or is_thunk(int(pc)):
+        # (A `ret` finds it where rsp points. In functions without lines gdb unwinds from there by itself, and takes the frame for one of rsp's stack.)
+        if is_window_thunk(int(pc)) or is_thunk(int(pc)) or SYMBOLS.code_at(int(pc), len(RETURN)) == RETURN:
             at = int(sp)
         elif SYMBOLS.lacks_frames(int(pc)):
-            at = return_slot(int(pc), int(sp))
+            at = return_slot(int(pc), int(sp), pending)
         else:
             return None
         if at is None:
-            return None
+            # gdb would guess. The frame before this one is the same: that is where it stops.
+            nothing = pending.create_unwind_info(Identity(sp, pc))
+            nothing.add_saved_register("rip", pc)
+            nothing.add_saved_register("rsp", sp)
+            return nothing
         # Frames of modules are known by their address on the data stack.
         frame = at + 8 - (0 if is_thunk(int(pc)) else OFF)
         caller = pending.create_unwind_info(Identity(gdb.Value(frame).cast(sp.type), pc))
@@ -1519,37 +1569,21 @@ def crosses(binding):
     return flags & FROM_DOMAIN != 0
 
 
-def return_slot(pc, sp):
-    """Where the function at `pc` finds its return address. Behind a call, the verifier's table says it. Of the innermost function, which
-    may have stopped anywhere, it is a guess: most likely it is the first word left by a call of this very function, else (it was called
-    through a pointer or a jump) the first by any."""
+def return_slot(pc, sp, pending):
+    """Where the function at `pc` finds its return address, or None: the verifier knows it, behind a call from its table, and anywhere else (in
+    the innermost function, which may have stopped at any instruction) from its pass over the code."""
+    state = SYMBOLS.site(pc)
+    if state is None:
+        state = SYMBOLS.place(pc)
+        if SYMBOLS.code_at(pc, len(STORES_FRAME_WORD)) == STORES_FRAME_WORD:
+            sp = int(pending.read_register("r11"))
+    if state is None:
+        return None
+    distance, word = state
     try:
-        state = SYMBOLS.site(pc)
-        if state is not None:
-            distance, frame = state
-            return sp + distance if frame == CONSTANT else struct.unpack("<Q", read(sp + frame, 8))[0] + distance
+        return sp + distance if word == NO_WORD else struct.unpack("<Q", read(sp + word, 8))[0] + distance
     except gdb.MemoryError:
         return None
-    match = re.match(r"\S+(?: \+ (\d+))? in section", gdb.execute(f"info symbol {pc:#x}", to_string=True))
-    if match is None:
-        return None
-    start = pc - int(match[1] or 0)
-    first = None
-    for at in range(sp, sp + SEARCH, 8):
-        try:
-            (address,) = struct.unpack("<Q", read(at, 8))
-            if address - address % STRIDE != pc - pc % STRIDE:
-                continue
-        except gdb.MemoryError:
-            break
-        call = SYMBOLS.code_before(address, 5)
-        if call is None:
-            continue
-        if call[0] == 0xE8 and address + struct.unpack_from("<i", call, 1)[0] in (start, start + 4):
-            return at
-        if first is None and (call[0] == 0xE8 or call[2:] == b"\x41\xff\xd3"):
-            first = at
-    return first
 
 
 def is_window_thunk(pc):

@@ -3,9 +3,9 @@
 use super::listing::{self, Line, Listing};
 use super::output::{self, Paint};
 use super::proxy::{self, Preset, Proxy};
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use lockgate_abi::{ABI_VERSION, note};
-use lockgate_verify::{Module, Rejection, Report, SegmentKind};
+use lockgate_verify::{Module, Rejection, Report, SegmentKind, State};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -29,6 +29,7 @@ Examples:
   lockgate inspect cube.lg
   lockgate inspect cube.lg --disassemble=cube_root
   lockgate inspect cube.lg --proxy cube_root --policy mutual-trust
+  lockgate inspect cube.lg --place 0x1a4
   lockgate inspect cube.lg --json --exports | jq -r '.exports[].signature'")]
 pub struct Args {
     /// The module
@@ -58,9 +59,19 @@ pub struct Args {
     /// The proxy for calls from this module's domain, not from the host
     #[arg(long, requires = "proxy", value_name = "MODULE")]
     from: Option<PathBuf>,
+    /// Show where a function finds its return address at an instruction, by its address in the image
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    place: Option<u64>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// An address as the disassembly shows it: hexadecimal, with or without 0x.
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16)
+        .map_err(|_| "an address is a hexadecimal number, such as 0x1a4".to_owned())
 }
 
 /// What was selected, as JSON shows it.
@@ -78,6 +89,23 @@ struct Shown<'a> {
     disassembly: Option<Listing<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     proxy: Option<Proxy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<Place>,
+}
+
+/// What the verifier knows of rsp at an instruction.
+#[derive(Serialize)]
+struct Place {
+    address: u64,
+    /// `None`: not known.
+    return_address: Option<ReturnAddress>,
+}
+
+/// Where the return address of the function lies: `offset` above rsp, or above the address that the word `through` above rsp holds.
+#[derive(Serialize)]
+struct ReturnAddress {
+    through: Option<u32>,
+    offset: u32,
 }
 
 #[derive(Serialize)]
@@ -132,8 +160,9 @@ struct Source {
 }
 
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let module = output::open(&args.module)?;
-    let shown = select(&args, &module)?;
+    let file = output::read(&args.module)?;
+    let module = output::parse(&args.module, &file)?;
+    let shown = select(&args, &file, &module)?;
     if args.json {
         output::print_json(&shown)?;
     } else {
@@ -142,8 +171,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn select<'a>(args: &Args, module: &'a Module) -> anyhow::Result<Shown<'a>> {
-    let code = args.disassemble.is_some() || args.proxy.is_some();
+fn select<'a>(args: &Args, file: &[u8], module: &'a Module) -> anyhow::Result<Shown<'a>> {
+    let code = args.disassemble.is_some() || args.proxy.is_some() || args.place.is_some();
     let all = !(args.exports || args.imports || args.report || args.notes || code);
     let proxy = args
         .proxy
@@ -169,7 +198,20 @@ fn select<'a>(args: &Args, module: &'a Module) -> anyhow::Result<Shown<'a>> {
         notes: (all || args.notes).then(|| notes(module)),
         disassembly,
         proxy: proxy.transpose()?,
+        place: args.place.map(|address| place(args, file, module, address)).transpose()?,
     })
+}
+
+fn place(args: &Args, file: &[u8], module: &Module, address: u64) -> anyhow::Result<Place> {
+    let path = output::shown(&args.module);
+    let report = lockgate_verify::verify(module).map_err(|rejection| anyhow!("{path}: {rejection}"))?;
+    let known = lockgate_verify::place(file, module, &report.frames, address)
+        .with_context(|| format!("{path} has no code at {address:#x} of its image"))?;
+    let return_address = known.state.map(|state| match state {
+        State::S { o } => ReturnAddress { through: None, offset: o },
+        State::C { b, d } => ReturnAddress { through: Some(d), offset: b },
+    });
+    Ok(Place { address, return_address })
 }
 
 fn exports(module: &Module) -> Vec<Export> {
@@ -268,7 +310,21 @@ fn show(text: &mut dyn fmt::Write, module: &Module, shown: &Shown<'_>) -> fmt::R
     if let Some(disassembly) = &shown.disassembly {
         show_lines(text, paint, module, disassembly.lines())?;
     }
+    if let Some(place) = &shown.place {
+        show_place(text, place)?;
+    }
     shown.proxy.as_ref().map_or(Ok(()), |proxy| proxy::show(text, paint, proxy))
+}
+
+fn show_place(text: &mut dyn fmt::Write, Place { address, return_address }: &Place) -> fmt::Result {
+    write!(text, "{address:#x}: the return address ")?;
+    match return_address {
+        Some(ReturnAddress { through: None, offset }) => writeln!(text, "is at rsp+{offset}"),
+        Some(ReturnAddress { through: Some(word), offset }) => {
+            writeln!(text, "is {offset} bytes above the address that the word at rsp+{word} holds")
+        }
+        None => writeln!(text, "is at a place that depends on the way to the instruction"),
+    }
 }
 
 /// Shows instructions; runs of padding as one line.

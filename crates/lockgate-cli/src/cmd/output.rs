@@ -9,13 +9,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Reads and parses a module.
+/// Parses a module, which was read from `path`.
 ///
 /// # Errors
-/// The file cannot be read, or is not a module: both name it.
-pub fn open(path: &Path) -> anyhow::Result<Module> {
-    let bytes = read(path)?;
-    Module::parse(&bytes).with_context(|| format!("{} is not a module", shown(path)))
+/// The file is not a module: names it.
+pub fn parse(path: &Path, file: &[u8]) -> anyhow::Result<Module> {
+    Module::parse(file).with_context(|| format!("{} is not a module", shown(path)))
 }
 
 /// A file's name as a terminal may have it.

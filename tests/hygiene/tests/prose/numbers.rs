@@ -178,7 +178,10 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("CAVEATS.md", format!("larger than a guard ({} KiB)", kib(constant("GUARD")))),
         ("CAVEATS.md", format!("one thread has {} contexts", constant("SLOTS") - 1)),
         ("CAVEATS.md", format!("A module's file has at most {largest} GiB")),
-        ("docs/limits.md", format!("heap and mappings have about {} GiB of the window", gib(constant("SHARED")))),
+        (
+            "docs/limits.md",
+            format!("heap and mappings have about {} GiB of the window", gib(constant("SHARED"))),
+        ),
         ("docs/limits.md", format!("| memory | `memory_limit` | {memory_limit} MiB |")),
         ("docs/limits.md", format!("| stack | `stack_size` | {stack_size} MiB a thread |")),
         (
