@@ -4,7 +4,9 @@
 
 use crate::common::host_sys::{self, disable_alternate_stack_unseen, jumped_out};
 use crate::common::{Guest, watchdog};
-use crate::handlers_sys::{handle_in_front, is_off_alternate_stack, raise, thread_number};
+use crate::handlers_sys::{
+    handle_in_front, is_off_alternate_stack, off_alternate_stack, raise, thread_number,
+};
 use lockgate::{Domain, DomainOptions, FaultKind, Function, HostFunction, Pointer};
 use lockgate_abi::{stack, window};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -180,6 +182,27 @@ fn faults_that_are_jumped_out_of_leave_nothing_to_return_to() {
         assert!(jumped_out(|| drop(divide.call(target()))), "the handler has left the call");
         assert_eq!(fall.call(0).expect("a call"), FRAMES);
     });
+}
+
+/// Each kick is delivered together with the handler's signal, and finds that handler in place of the domain.
+#[test]
+fn limits_hold_where_a_handler_on_the_control_stack_is_always_next() {
+    let _handlers = handlers();
+    let _watchdog = watchdog("the limit of a thread that is never without a signal");
+    let source = "int stay(int turns) { while (turns) __asm__ volatile(\"pause\"); return 0; }";
+    let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(10));
+    let domain = Guest::c(source).domain_with(options);
+    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").expect("an export");
+    // The library's look at the host's handlers.
+    assert_eq!(stay.call(0).expect("a call"), 0);
+    for _ in 0..5 {
+        host_sys::signals_without_end(SIGNAL, domain.base(), || {
+            off_alternate_stack(&[SIGNAL]);
+            let error = stay.call(1).expect_err("a call without an end");
+            assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+        });
+        assert!(is_off_alternate_stack(SIGNAL), "the library has looked at the handler meanwhile");
+    }
 }
 
 /// Without an alternate stack the library's own handlers run on the control stack, too.

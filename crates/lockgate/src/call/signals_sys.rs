@@ -500,15 +500,19 @@ unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryR
     // SAFETY: a live entry; SIGSEGV and the like have an address.
     let (base, address) = unsafe { (space::base_of((*record).control), info.si_addr() as u64) };
     let stride = base..base + window::STRIDE;
-    let gates = lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64;
     // Where a function or a gate has returned by: a word of the control stack, or, in a forked child, the one that was put in its place.
     let is_behind_gate = |rsp| {
         stride.contains(&rsp) || space::is_inherited(base) && rsp == thread_sys::behind_nobodys_return()
     };
     stride.contains(&rip)
-        || code_sys::contains(rip as usize)
-        || gates.contains(&rip)
+        || is_proxys_or_gates(rip)
         || is_behind_gate(rsp) && rip == address && info.si_signo == libc::SIGSEGV
+}
+
+/// Whether an instruction is of a proxy or a gate.
+fn is_proxys_or_gates(rip: u64) -> bool {
+    let gates = lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64;
+    code_sys::contains(rip as usize) || gates.contains(&rip)
 }
 
 /// A kick: is the call in progress overdue, or its domain killed?
@@ -555,7 +559,11 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         };
         let base = space::base_of((*record).control);
         if !(base + window::THUNKS..base + window::IMAGE_MAX).contains(&rip) {
-            return; // in the proxy or a gate: kicks come until one finds it inside or outside
+            // In the proxy or a gate: kicks come until one finds it inside or outside. Anywhere else a handler of the host's runs on the domain's stack.
+            if !is_proxys_or_gates(rip) {
+                state.covered.store(true, Ordering::Release);
+            }
+            return;
         }
         state.look.store(false, Ordering::Release);
         let Some(cause) = why_stop(state, record) else {
