@@ -26,6 +26,9 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     let answer = answer(binding, rsp, admit(binding, rsp));
     if answer != GOES_ON {
         std::mem::forget(errno); // it tells of the failure
+        // A handler's call that is refused may have interrupted another one between its first check and the one that this has passed for it by now:
+        // what was to be asked is asked of that one still.
+        thread_sys::ask_before_calls();
         give_back(binding);
     }
     answer

@@ -635,6 +635,16 @@ fn calls_of_handlers_are_not_those_of_what_has_ended_the_call() {
     }
 }
 
+/// A function of the host's has ended the call that it is called in, and calls once more: that is refused, wherever in it a handler's call
+/// comes, which is refused as well. Red if that one takes away what has the other ask: the domain goes on.
+#[test]
+fn calls_of_handlers_do_not_let_in_what_comes_behind_an_end() {
+    let outcomes = with_handler("ended", Some("calls"), Event::Signal, usize::MAX);
+    let expected = ["as behind the end", "entered", "refused"]
+        .map(|came_of_it| format!("ended, then ended; handled, {came_of_it}"));
+    assert!(outcomes.keys().eq(expected.iter()), "{outcomes:?}");
+}
+
 /// A handler jumps out of the gate that binds an import at its first call: the client's next calls begin where all did. Red if that gate
 /// does not say in its record what the thread's place in the client was: it is another domain's then.
 #[test]

@@ -523,7 +523,7 @@ impl World {
             let domain = Domain::new(&LOCKS, options).expect("a domain");
             return World::of(domain.bind("lock").expect("an export"), vec![domain], 0);
         }
-        let options = options("server");
+        let options = if scenario == "ended" { ending_options() } else { options("server") };
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
         let limited = [
             "map",
@@ -574,6 +574,11 @@ impl World {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
             "repair" => return World::of(direct("deep"), vec![server], 0).placed(),
+            "ended" => {
+                // (A proxy of its own, which no other call comes to.)
+                AFTER_END.set(Some(server.bind_with("increment", Policy::MUTUAL_TRUST).expect("an export")));
+                return World::of(direct("call_back"), vec![server], 0).placed();
+            }
             "attach" => return World::of(direct("increment"), vec![server], 0),
             "wide" => return World::wide(server),
             "exclusive" => return World::of(direct("increment"), vec![server], 0),
@@ -661,6 +666,7 @@ fn say(result: Result<i64, CallError>) -> String {
     match result {
         Ok(value) => format!("returned {value}"),
         Err(CallError::Killed(_)) => "killed".to_owned(),
+        Err(CallError::Panic(_)) => "ended".to_owned(),
         Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Killed => "killed".to_owned(),
         Err(CallError::Fault(fault)) => format!("{:?}", fault.kind()),
         Err(error) => format!("{error:?}"),
@@ -736,6 +742,24 @@ fn options(name: &str) -> DomainOptions {
     DomainOptions::new().name(name).grants(grants).gate("host", HostFunction::new(host))
 }
 
+thread_local! {
+    /// What the host's function calls that has ended its call, and whether that call has been made.
+    static AFTER_END: RefCell<Option<Function<Long>>> = const { RefCell::new(None) };
+    static GOES_ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Of a domain whose function of the host's ends the call that it is called in, and calls again before it returns.
+fn ending_options() -> DomainOptions {
+    let host = |_: &Domain, x: i64| {
+        assert!(lockgate::end_call("the end"), "it is called by a domain");
+        let after = AFTER_END.with_borrow(|after| after.as_ref().map(|function| function.call(1)));
+        let is_refused = matches!(after, Some(Err(CallError::Panic(_))));
+        GOES_ON.set(GOES_ON.get() || !is_refused);
+        x
+    };
+    DomainOptions::new().name("server").gate("host", HostFunction::new(host))
+}
+
 /// What [`invade`] is to do, or has done.
 static INVADING: AtomicI32 = AtomicI32::new(IDLE);
 const IDLE: i32 = 0;
@@ -803,6 +827,7 @@ extern "C" fn call_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut l
     HANDLED.set(Some(match function.as_ref().expect("a function").call(1) {
         Ok(0x5a5a_5a5a) => "entered",
         Err(CallError::SignalHandler) => "refused",
+        Err(CallError::Panic(_)) => "as behind the end",
         _ => "WRONG",
     }));
 }
@@ -1238,7 +1263,7 @@ fn victim() {
             if !scenario.starts_with("kill")
                 && scenario != "for_ever"
                 && !scenario.starts_with("lazy")
-                && scenario != "attach"
+                && !["attach", "ended"].contains(&scenario)
             {
                 call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
             }
@@ -1283,7 +1308,8 @@ fn victim() {
                 false => "; its child was NOT refused",
             });
             let more = [handled.as_deref(), rival.as_deref(), child].map(Option::unwrap_or_default).concat();
-            let more = more + left;
+            let goes_on = if GOES_ON.take() { "; a call was made behind the end" } else { "" };
+            let more = more + left + goes_on;
             let result = if jumped { "jumped".to_owned() } else { say(result.expect("the call came back")) };
             let world = world.lock().expect("no panic");
             let moved = world
