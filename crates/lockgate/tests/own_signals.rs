@@ -610,6 +610,26 @@ static void makes(ucontext_t *context, void (*function)(void)) {
     swapcontext(&between, context);
 }
 long returns_on_a_stack_that_was_anothers(long n) { quiet(), on(SIGUSR1, hides, 0), makes(&old, in_old), makes(&new, in_new); return 14; }
+/* Jumps there, to functions around the places where the handler's frames ended and where it had interrupted its context; from the innermost on. */
+enum { LEVELS = 200 };
+static jmp_buf levels[LEVELS];
+static volatile long landed, returned, right, shift;
+FAR static void climbs(long n, long to) {
+    volatile long level = n;
+    if (setjmp(levels[n])) { landed = level; return; }
+    if (n + 1 < LEVELS) climbs(n + 1, to); else longjmp(levels[to], 1);
+    returned++;
+}
+FAR static void climbs_from(long bytes, long to) { volatile char room[bytes + 1]; room[0] = 1, climbs(0, to), room[bytes] = 1; }
+static void jumps_in_new(void) {
+    for (long to = LEVELS - 1; to >= 0; to--) landed = -1, returned = 0, climbs_from(shift, to), right += landed == to && returned == to;
+    swapcontext(&new, &between);
+}
+long jumps_on_a_stack_that_was_anothers(long shifts) {
+    on(SIGUSR1, hides, 0), right = 0;
+    for (long i = 0; i < shifts; i++) quiet(), shift = 16 * i, makes(&old, in_old), makes(&new, jumps_in_new);
+    return right == shifts * LEVELS;
+}
 
 /* Jumps within a function whose frame is larger than what a handler leaves free below rsp: it is closed on the way. */
 FAR static long gotos(long n) {
@@ -1351,6 +1371,15 @@ fn nobody_returns_from_what_is_not_in_progress() {
         assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Gate);
     }
     assert_eq!(call(&outer, "sigreturn_of_an_outer_call", 0).expect("the inner call alone ends"), 5);
+}
+
+/// Handlers of contexts that are over lie on no other context's way out. Red if only the place on the stack says which they are: a jump comes to a
+/// function with the return address of another one.
+#[test]
+fn jumps_pass_no_handler_of_a_context_that_is_over() {
+    let _watchdog = watchdog("jumps_pass_no_handler_of_a_context_that_is_over");
+    // (So that a return address lies where the handler's frames ended, for frames of up to 128 bytes.)
+    assert_eq!(call(&domain(), "jumps_on_a_stack_that_was_anothers", 8).expect("a value"), 1);
 }
 
 #[test]
