@@ -5,7 +5,7 @@ use crate::common::host_sys::{thread_number, until_it_waits_for_its_turn};
 use crate::common::{Guest, watchdog};
 use lockgate::syscall::Grants;
 use lockgate::{
-    CallError, Domain, DomainOptions, FaultKind, Function, Kept, Module, OnFailure, Pointer, Policy,
+    CallError, Domain, DomainOptions, FaultKind, Function, KeptDomain, Module, OnFailure, Pointer, Policy,
     Program, ProgramEnd, ProgramSignals,
 };
 use std::fs::File;
@@ -170,7 +170,7 @@ type OfNumber = extern "C" fn(i64) -> i64;
 
 /// A program that runs on a thread of its own.
 struct Running {
-    domain: Kept,
+    domain: KeptDomain,
     signals: ProgramSignals,
     thread: JoinHandle<ProgramEnd>,
     /// What it reads.
@@ -433,7 +433,7 @@ fn a_program_takes_no_calls_before_its_first_sleep() {
 }
 
 /// Without a turn: for functions that are made for it.
-fn let_go(domain: &Kept) {
+fn let_go(domain: &KeptDomain) {
     use lockgate::{Allow, Export, Principal, Registry, Request, Version};
     let registry = Registry::new();
     let export = Export::new("let_go", Version::new(1, 0)).of("long let_go(void)");
@@ -443,7 +443,7 @@ fn let_go(domain: &Kept) {
 }
 
 /// A flag of the program's, whose address this function of its tells, at the latest when its first sleep has begun.
-fn flag(domain: &Kept, name: &str) -> Pointer<i32> {
+fn flag(domain: &KeptDomain, name: &str) -> Pointer<i32> {
     let address = domain.bind::<extern "C" fn() -> Pointer<i32>>(name).unwrap();
     loop {
         match address.call() {
