@@ -7,7 +7,7 @@ use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
 use crate::text_sys::put_part;
-use lockgate::{AtThreadEnd, CallError, Domain, Kept, Pool, PooledDomain, ResetError, Usage};
+use lockgate::{AtThreadEnd, CallError, Domain, KeptDomain, Pool, PooledDomain, ResetError, Usage};
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
 use std::mem::ManuallyDrop;
@@ -39,7 +39,7 @@ enum Place {
 #[derive(Default)]
 struct Resetting {
     /// It, from when its constructors run.
-    starting: Option<Kept>,
+    starting: Option<KeptDomain>,
     /// Another thread has ended it meanwhile.
     killed: AtomicBool,
 }
@@ -187,7 +187,7 @@ impl DomainObject {
     }
 
     /// The domain's constructors are going to run.
-    fn starting(&self, domain: Kept) {
+    fn starting(&self, domain: KeptDomain) {
         if let Place::Resetting(resetting) = &mut *self.write() {
             resetting.starting = Some(domain);
             if *resetting.killed.get_mut() {

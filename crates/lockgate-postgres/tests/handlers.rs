@@ -1,8 +1,8 @@
 //! R11, R14 in a server: languages that are loaded after the first call, and install handlers of faults.
 
 use crate::common::{built, installation, modules, server, watchdog};
-use lockgate_postgres::done;
-use std::path::{Path, PathBuf};
+use lockgate_postgres::{Database, done};
+use std::path::Path;
 use std::process::Command;
 
 /// Whether the machine's PostgreSQL has a language.
@@ -29,6 +29,16 @@ fn found(folder: &Path, name: &str, levels: u32) -> bool {
         })
 }
 
+/// Installs a module, and declares functions of it.
+fn install(database: &Database<'_>, module: &str, file: &Path, functions: &[&str]) {
+    database.install(module, file).unwrap();
+    let declare = |function: &&str| {
+        let name = function.split('(').next().expect("a name");
+        format!("CREATE FUNCTION {function} LANGUAGE lgc AS '{module}.{name}' STRICT;")
+    };
+    database.run(&database.user(), &functions.iter().map(declare).collect::<String>()).unwrap();
+}
+
 /// A module's faults are errors that Lockgate reports, whichever language the server has loaded since its first call.
 fn after(language: &str, database: &str, statement: &str) {
     if !has(language) {
@@ -36,11 +46,8 @@ fn after(language: &str, database: &str, statement: &str) {
     }
     let database = server().database(database).unwrap();
     database.run("postgres", &format!("CREATE EXTENSION {language}")).unwrap();
-    database.install("hostile", &modules().join("hostile.lg")).unwrap();
-    let functions = "
-        CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
-        CREATE FUNCTION fault(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fault' STRICT;";
-    database.run(&database.user(), functions).unwrap();
+    let functions = ["fine(integer) RETURNS integer", "fault(integer) RETURNS integer"];
+    install(&database, "hostile", &modules().join("hostile.lg"), &functions);
     let mut session = database.session("postgres").unwrap();
     // Both are bound here: a bind has the handlers looked at, too.
     let fine = session.run("SELECT fine(7), fault(100)").unwrap();
@@ -108,8 +115,8 @@ const CHAIN: &str = r#"
     }
 "#;
 
-/// The library of another extension, of this source.
-fn extension(name: &str, text: &str) -> PathBuf {
+/// Makes the library of another extension, of this source, and declares functions of it.
+fn extend(database: &Database<'_>, name: &str, text: &str, functions: &[&str]) {
     let source = modules().join(name).with_extension("c");
     std::fs::write(&source, text).unwrap();
     let library = source.with_extension("so");
@@ -118,7 +125,8 @@ fn extension(name: &str, text: &str) -> PathBuf {
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-O2", "-I", headers.trim_end()]);
     done(compiler.arg(&source).arg("-o").arg(&library)).unwrap();
-    library
+    let declare = |function| format!("CREATE FUNCTION {function} LANGUAGE c AS '{}';", library.display());
+    database.run("postgres", &functions.iter().map(declare).collect::<String>()).unwrap();
 }
 
 /// Another extension's handlers stand before ours and call it, again and again: a signal comes to each of them once, and to the server in the end.
@@ -126,15 +134,11 @@ fn extension(name: &str, text: &str) -> PathBuf {
 fn handlers_that_call_ours_are_called_once() {
     let _watchdog = watchdog("chains");
     let database = server().database("chains").unwrap();
-    database.install("hostile", &modules().join("hostile.lg")).unwrap();
-    let functions = "
-        CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
-        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT;";
-    database.run(&database.user(), functions).unwrap();
-    let library = extension("chain", CHAIN);
-    let make = ["chain(integer) RETURNS void", "replace() RETURNS void", "strike(integer) RETURNS integer"]
-        .map(|function| format!("CREATE FUNCTION {function} LANGUAGE c AS '{}';", library.display()));
-    database.run("postgres", &make.concat()).unwrap();
+    let functions = ["fine(integer) RETURNS integer", "forever(integer) RETURNS integer"];
+    install(&database, "hostile", &modules().join("hostile.lg"), &functions);
+    let functions =
+        ["chain(integer) RETURNS void", "replace() RETURNS void", "strike(integer) RETURNS integer"];
+    extend(&database, "chain", CHAIN, &functions);
     let mut session = database.session("postgres").unwrap();
     assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
     // What is installed, whether we look at it then, and how often a signal comes to each.
@@ -230,15 +234,10 @@ const ESCAPE: &str = r#"
 fn a_handler_in_front_leaves_nothing_to_return_to() {
     let _watchdog = watchdog("handlers in front");
     let database = server().database("bare").unwrap();
-    database.install("escape", &built("escape", ESCAPE)).unwrap();
-    let functions = "
-        CREATE FUNCTION divide(bigint) RETURNS bigint LANGUAGE lgc AS 'escape.divide' STRICT;
-        CREATE FUNCTION fall(integer) RETURNS bigint LANGUAGE lgc AS 'escape.fall' STRICT;";
-    database.run(&database.user(), functions).unwrap();
-    let library = extension("bare", BARE);
-    let make = ["unprotect() RETURNS void", "target() RETURNS bigint", "came() RETURNS integer"]
-        .map(|function| format!("CREATE FUNCTION {function} LANGUAGE c AS '{}';", library.display()));
-    database.run("postgres", &make.concat()).unwrap();
+    let functions = ["divide(bigint) RETURNS bigint", "fall(integer) RETURNS bigint"];
+    install(&database, "escape", &built("escape", ESCAPE), &functions);
+    let functions = ["unprotect() RETURNS void", "target() RETURNS bigint", "came() RETURNS integer"];
+    extend(&database, "bare", BARE, &functions);
     let mut session = database.session("postgres").unwrap();
     assert_eq!(session.run("SELECT fall(8192)").unwrap(), "1024");
     const TIMES: usize = 50;

@@ -4,14 +4,14 @@
 use crate::error::ProgramsError;
 use crate::share;
 use crate::spec::{Exported, Imported, Shared, Spec, registered};
-use lockgate::{Allow, Domain, Export, Kept, Principal, Program, Registry, RegistryError, Request};
+use lockgate::{Allow, Domain, Export, KeptDomain, Principal, Program, Registry, RegistryError, Request};
 use rustix::process::geteuid;
 
 /// Which instances serve now.
 pub struct Services<'a> {
     specs: &'a [Spec],
     registry: &'a Registry,
-    served: Vec<Option<Kept>>,
+    served: Vec<Option<KeptDomain>>,
 }
 
 impl<'a> Services<'a> {

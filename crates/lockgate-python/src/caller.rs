@@ -2,7 +2,7 @@
 use crate::domain::Domain;
 use crate::known;
 use crate::module::Module;
-use lockgate::Kept;
+use lockgate::KeptDomain;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -48,11 +48,11 @@ impl Drop for Caller<'_> {
 
 /// What a domain for one call of the host is made of.
 #[pyclass(frozen, module = "lockgate._native")]
-pub struct Lent(Mutex<Option<Kept>>);
+pub struct Lent(Mutex<Option<KeptDomain>>);
 
 impl Lent {
     /// The runtime's domain, and its module. None the second time.
-    pub fn take(&self, py: Python<'_>) -> PyResult<Option<(Kept, Py<Module>)>> {
+    pub fn take(&self, py: Python<'_>) -> PyResult<Option<(KeptDomain, Py<Module>)>> {
         let kept = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
         let Some(kept) = kept else { return Ok(None) };
         let module = Py::new(py, Module::from(kept.module().clone()))?;

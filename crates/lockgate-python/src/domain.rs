@@ -36,7 +36,7 @@ pub struct Domain {
     /// Told when a reset is over.
     settled: Changes,
     /// What a reset that another thread is in the midst of has made, while its constructors run: they can be ended.
-    starting: Mutex<Option<lockgate::Kept>>,
+    starting: Mutex<Option<lockgate::KeptDomain>>,
     scratch: Arc<Scratch>,
 }
 
@@ -483,7 +483,7 @@ impl Domain {
 /// One that could not be started again is of no use; the others can be tried again.
 fn again(
     mut domain: lockgate::Domain,
-    starting: &Mutex<Option<lockgate::Kept>>,
+    starting: &Mutex<Option<lockgate::KeptDomain>>,
 ) -> (Option<Live>, Result<(), ResetError>) {
     let put = |kept| *starting.lock().unwrap_or_else(|e| e.into_inner()) = kept;
     let end = Instant::now() + LOOK;

@@ -1,5 +1,5 @@
 //! The runtime's domain behind one of Python's.
-use lockgate::{Domain, Kept, Pool, PooledDomain};
+use lockgate::{Domain, KeptDomain, Pool, PooledDomain};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub enum Live {
     /// It goes back to its pool when it is dropped.
     Pooled(PooledDomain<Arc<Pool>>, Arc<Pool>),
     /// Another object's, for the time of a call of the host.
-    Lent(Kept),
+    Lent(KeptDomain),
 }
 
 impl Live {

@@ -69,7 +69,7 @@ pub use call::{Held, disturbed, drop_left, hold, let_go_of_left};
 pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_reclaimed;
-pub use domain::{Domain, DomainOptions, Kept, Program, ProgramEnd, ProgramSignals, Usage};
+pub use domain::{Domain, DomainOptions, KeptDomain, Program, ProgramEnd, ProgramSignals, Usage};
 pub use error::{
     AllocError, BindError, CallError, CreateError, Holder, LinkError, MemoryError, Panic, ResetError,
 };

@@ -437,9 +437,19 @@ fn a_fork_inside_a_call_ends_the_call_in_the_child() {
 
 /// A child that makes domains of its own in a function that a domain has called, and afterwards, has none of its parent's by that: one that is sealed,
 /// whose memory nobody can take away, is refused as well. Red if a gate gives the thread its place in it back, in the table that the child has made: the
-/// call is made.
+/// call is made. (Where the kernel has put the reservation decides whether the stacks of a sealed domain can be taken away: in about half of all processes
+/// they cannot.)
 #[test]
 fn a_childs_own_domains_open_none_of_its_parents() {
+    for _ in 0..8 {
+        let output = crate::common::in_child("forks::child_has_own_domains");
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by a_childs_own_domains_open_none_of_its_parents"]
+fn child_has_own_domains() {
     let outcome = crate::common::host_sys::shared_word();
     let in_child = Arc::new(AtomicBool::new(false));
     let mark = in_child.clone();
@@ -459,14 +469,15 @@ fn a_childs_own_domains_open_none_of_its_parents() {
     let next = domain.bind::<Nullary>("next").unwrap();
     let result = domain.bind::<Unary>("call_host").unwrap().call(4);
     if in_child.load(Ordering::Relaxed) {
-        // The thread may call domains again, and goes the fast way.
-        let works = own_domain_works();
-        let again: Vec<_> = (0..3).map(|_| next.call()).collect();
+        // The thread may call domains again, and goes the fast way behind a call that works.
+        let own = crate::common::started(&module(), patient());
+        let own_next = own.bind::<Nullary>("next").unwrap();
+        let again: Vec<_> = (0..3).map(|_| own_next.call().and_then(|_| next.call())).collect();
         let right = [result].iter().chain(&again).all(|call| matches!(call, Err(CallError::Forked)));
-        if !right || works.is_err() {
-            eprintln!("in the child: {again:?} {works:?}");
+        if !right {
+            eprintln!("in the child: {again:?}");
         }
-        outcome.store(if right && works.is_ok() { 1 } else { 2 }, Ordering::Release);
+        outcome.store(if right { 1 } else { 2 }, Ordering::Release);
         crate::common::host_sys::exit_now(0);
     }
     assert_eq!(result.unwrap(), 4, "the parent goes on");

@@ -683,6 +683,56 @@ fn coroutines_take_turns() {
     assert_eq!(*results.lock().unwrap(), [5; 6]);
 }
 
+/// R16: what a host function has said of its call's end goes with the call, when it jumps out of that. Red if it stays: another call that begins at the
+/// same place in the domain ends by it. (That is made by another domain's code, so that nothing asks about the thread before.)
+#[test]
+fn r16_an_end_goes_with_the_call_that_was_jumped_out_of() {
+    let _watchdog = watchdog("the end of a call that was jumped out of");
+    let source = "
+        #include <signal.h>
+        long host(long);
+        static volatile long count;
+        static void note(int signal) { count++; }
+        long ends(long x) { return host(x); }
+        long asks(long x) { signal(SIGUSR1, note); raise(SIGUSR1); return x + count; }";
+    let host = HostFunction::new(|_: &Domain, x: i64| {
+        assert!(lockgate::end_call("it goes on elsewhere"));
+        host_sys::jump_out();
+        x
+    });
+    let server = Guest::c(source).gate("long host(long)");
+    let server = server.domain_with(DomainOptions::new().gate("host", host));
+    let ends = bind(&server, "ends");
+    let host = HostFunction::new(move |_: &Domain, x: i64| {
+        assert!(x == 0 || host_sys::jumped_out(|| drop(ends.call(x))), "the inner host function jumps");
+        x
+    });
+    let source = "long host(long); long asks(long); long calls(long x) { return asks(host(x)); }";
+    let client = Guest::c(source).gate("long host(long)").gate("long asks(long)");
+    let client = Domain::new(&client.module(), DomainOptions::new().gate("host", host)).expect("a domain");
+    let prototype = "long asks(long)";
+    client.link("asks", &server, prototype, Policy::default(), OnFailure::default()).expect("a link");
+    let calls = bind(&client, "calls");
+    assert_eq!(calls.call(0).expect("a call without a jump"), 1);
+    assert_eq!(calls.call(5).expect("nothing has ended this one"), 7);
+}
+
+/// The same where the call's domain is gone before the thread calls again, and its record says no more which call it was. Red if the end stays: the
+/// thread's calls are refused, all of them.
+#[test]
+fn r16_an_end_goes_with_the_domain_of_its_call() {
+    let _watchdog = watchdog("the end of a call of a domain that is gone");
+    let first = domain(DomainOptions::new(), |x| {
+        assert!(lockgate::end_call("it goes on elsewhere"));
+        host_sys::jump_out();
+        x
+    });
+    let (deep, second) = (bind(&first, "deep"), domain(DomainOptions::new(), |x| x));
+    assert!(host_sys::jumped_out(|| drop(deep.call(5))), "the host function jumps");
+    drop((deep, first));
+    assert_eq!(bind(&second, "deep").call(5).expect("nothing has ended this one"), 5);
+}
+
 /// R16: a host function jumps out of another domain's call, and returns: what it has jumped out of is off the records then, and an
 /// exclusive domain is free. Red if the gate leaves the records above its own as they are: nobody looks at them again.
 #[test]

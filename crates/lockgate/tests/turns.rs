@@ -5,8 +5,8 @@ use crate::common::host_sys::{thread_number, until_it_waits_for_its_turn};
 use crate::common::{Guest, watchdog};
 use lockgate::syscall::Grants;
 use lockgate::{
-    CallError, Domain, DomainOptions, FaultKind, Function, Kept, Module, OnFailure, Pointer, Policy, Program,
-    ProgramEnd, ProgramSignals,
+    CallError, Domain, DomainOptions, FaultKind, Function, KeptDomain, Module, OnFailure, Pointer, Policy,
+    Program, ProgramEnd, ProgramSignals,
 };
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -141,7 +141,6 @@ int main(int argc, char **argv) {
     case 'm': for (nanosleep(&t, 0); !stopped; poll(0, 0, 0)) { half(&a); work(); half(&b); own++; } break;
     case 'z': t.tv_nsec = 0;                                          /* its time is over at once */
     case 'q': nanosleep(&t, 0); while (!stopped) { step(); own++; poll(0, 0, 0); } break;
-    case 'o': t.tv_nsec = 1; nanosleep(&t, 0); while (!stopped) { step(); own++; poll(0, 0, 0); } break; /* that is over at once */
     case 'w': wait_and_tell(); break;
     case 'h': wait_and_tell(); hog(); return 5;                       /* has its turn until it is let go */
     case 'c': wait_and_tell(); a++; while (!goes_on) ; *(volatile char *)8 = 1;
@@ -171,7 +170,7 @@ type OfNumber = extern "C" fn(i64) -> i64;
 
 /// A program that runs on a thread of its own.
 struct Running {
-    domain: Kept,
+    domain: KeptDomain,
     signals: ProgramSignals,
     thread: JoinHandle<ProgramEnd>,
     /// What it reads.
@@ -273,8 +272,8 @@ fn no_call_enters_at_a_system_call_in_the_middle_of_a_turn() {
     server.ends_well();
 }
 
-/// A program that waits without having to sleep gives turns to those who wait, and gets its own all the same. Red if it has begun only when it has
-/// slept: time that is over before the thread has the processor again is no sleep.
+/// A program that waits without having to sleep gives turns to those who wait, and gets its own all the same. Red (without an end) if it has begun only
+/// when it has slept: time that is over before the thread sleeps, as any short one is on a busy machine, is no sleep.
 #[test]
 fn a_busy_program_and_its_callers_take_turns() {
     let _watchdog = watchdog("a busy program's turns");
@@ -417,17 +416,6 @@ fn handlers_of_the_program_run_in_its_turn() {
     server.ends_well();
 }
 
-/// A sleep whose time is over before the thread sleeps, as any short one is on a busy machine, is its first sleep as well. Red (without an end) if only the
-/// kernel's sleep counts.
-#[test]
-fn a_sleep_that_is_over_at_once_is_one() {
-    let _watchdog = watchdog("a program that has slept for a nanosecond");
-    let server = Running::new("o", serialized());
-    assert!(server.function("bump").call().unwrap() > 0);
-    server.function("stop").call().unwrap();
-    server.ends_well();
-}
-
 #[test]
 fn a_program_takes_no_calls_before_its_first_sleep() {
     let (program, input, _output) = program("e", serialized());
@@ -445,7 +433,7 @@ fn a_program_takes_no_calls_before_its_first_sleep() {
 }
 
 /// Without a turn: for functions that are made for it.
-fn let_go(domain: &Kept) {
+fn let_go(domain: &KeptDomain) {
     use lockgate::{Allow, Export, Principal, Registry, Request, Version};
     let registry = Registry::new();
     let export = Export::new("let_go", Version::new(1, 0)).of("long let_go(void)");
@@ -455,7 +443,7 @@ fn let_go(domain: &Kept) {
 }
 
 /// A flag of the program's, whose address this function of its tells, at the latest when its first sleep has begun.
-fn flag(domain: &Kept, name: &str) -> Pointer<i32> {
+fn flag(domain: &KeptDomain, name: &str) -> Pointer<i32> {
     let address = domain.bind::<extern "C" fn() -> Pointer<i32>>(name).unwrap();
     loop {
         match address.call() {

@@ -1,4 +1,5 @@
 //! The integration tests as one program, which is built and linked once. `lanes` runs each suite, a module here, in a process of its own.
+mod calls;
 mod errors;
 mod evidence;
 mod fetched_once;

@@ -72,28 +72,31 @@ impl Planner<'_> {
         }
         for (parameter, passing) in prototype.parameters.iter().zip(passings) {
             let Passing::Pointer { after, .. } = passing else { continue };
-            let by_rule = matches!(**after, Outcome::String { .. }) && !self.notes(parameter).string;
-            let sign = by_rule.then(|| says_where(&parameter.name)).flatten().or_else(|| {
-                let is_place = by_rule && parameter.kind.pointee().is_some_and(is_constant_text);
-                (is_place && is_of_text(passings))
-                    .then(|| "the function is given text, and no handle".to_owned())
-            });
-            let Some(sign) = sign else { continue };
-            return is_place(&sign, &parameter.name)
-                .map_err(|no| (Some(format!("parameter {}", parameter.name)), no));
+            let of_parameter = |no| (Some(format!("parameter {}", parameter.name)), no);
+            self.is_no_place(parameter, after).map_err(of_parameter)?;
+            let may_be_within =
+                parameter.kind.pointee().is_some_and(is_constant_text) && is_of_text(passings);
+            if may_be_within && self.is_text_by_rule(parameter, after) {
+                return is_place("the function is given text, and no handle", &parameter.name)
+                    .map_err(of_parameter);
+            }
         }
         let by_rule = matches!(result, Outcome::String { .. }) && !notes.string;
         let Some(sign) = by_rule.then(|| self.points(function, passings)).flatten() else { return Ok(()) };
         is_place(&sign, name).map_err(|no| (Some("result".to_owned()), no))
     }
 
-    /// Nothing that the library shows as text, in a structure or to a callback, is a place by its name.
+    /// Whether what the library shows is text, and no annotation says so.
+    fn is_text_by_rule(&self, shown: &Parameter, outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::String { .. }) && !self.notes(shown).string
+    }
+
+    /// Nothing that the library shows as text, in a structure, to a callback or in a parameter, is a place by its name.
     ///
     /// # Errors
     /// Why it may be one.
     pub(super) fn is_no_place(&self, shown: &Parameter, outcome: &Outcome) -> Result<(), No> {
-        let by_rule = matches!(outcome, Outcome::String { .. }) && !self.notes(shown).string;
-        match by_rule.then(|| says_where(&shown.name)).flatten() {
+        match self.is_text_by_rule(shown, outcome).then(|| says_where(&shown.name)).flatten() {
             Some(sign) => is_place(&sign, &shown.name),
             None => Ok(()),
         }

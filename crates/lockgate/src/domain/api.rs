@@ -27,15 +27,15 @@ pub struct Domain {
 }
 
 /// Keeps a domain without being its handle, as bindings do: the domain does not end with this.
-pub struct Kept(Domain);
+pub struct KeptDomain(Domain);
 
-impl Kept {
-    pub(super) fn new(core: Arc<Core>) -> Kept {
-        Kept(Domain::from_core(core))
+impl KeptDomain {
+    pub(super) fn new(core: Arc<Core>) -> KeptDomain {
+        KeptDomain(Domain::from_core(core))
     }
 }
 
-impl std::ops::Deref for Kept {
+impl std::ops::Deref for KeptDomain {
     type Target = Domain;
 
     fn deref(&self) -> &Domain {
@@ -43,7 +43,7 @@ impl std::ops::Deref for Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptDomain {
     fn drop(&mut self) {
         self.0.core = None; // what is left is the handle of nothing, whose end ends nothing
     }
@@ -103,8 +103,8 @@ impl Domain {
     }
 
     /// A handle of its own, for code that has only borrowed one: until it is dropped, a reset is refused.
-    pub fn keep(&self) -> Kept {
-        Kept(Domain::from_core(self.core().clone()))
+    pub fn keep(&self) -> KeptDomain {
+        KeptDomain(Domain::from_core(self.core().clone()))
     }
 
     /// Name in reports.
@@ -474,7 +474,7 @@ impl Domain {
     ///
     /// # Errors
     /// As [`reset`](Domain::reset).
-    pub fn reset_with(&mut self, starting: impl FnOnce(Kept)) -> Result<(), ResetError> {
+    pub fn reset_with(&mut self, starting: impl FnOnce(KeptDomain)) -> Result<(), ResetError> {
         if self.core().is_inherited() {
             return Err(ResetError::Forked(self.name().to_owned()));
         }

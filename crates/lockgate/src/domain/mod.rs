@@ -21,7 +21,7 @@ mod stacks;
 mod start;
 mod watched;
 
-pub use api::{Domain, Kept};
+pub use api::{Domain, KeptDomain};
 pub(crate) use core::Core;
 pub use images::JoinError;
 pub(crate) use images::Target;

@@ -1,5 +1,5 @@
 //! A whole program in a domain of its own.
-use super::api::{Domain, Kept};
+use super::api::{Domain, KeptDomain};
 use super::core::Core;
 use super::limits::Usage;
 use super::options::DomainOptions;
@@ -71,8 +71,8 @@ impl Program {
 
     /// Its domain, to be exported ([`Registry::export`](crate::Registry::export)) or linked: calls of it are refused until the program has
     /// [begun](ProgramSignals::wait_until_begun), and when it has ended.
-    pub fn domain(&self) -> Kept {
-        Kept::new(self.core.clone())
+    pub fn domain(&self) -> KeptDomain {
+        KeptDomain::new(self.core.clone())
     }
 
     /// By which others send it signals while it runs.

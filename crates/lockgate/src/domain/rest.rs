@@ -11,7 +11,7 @@
 //! entering at this moment.
 use super::core::Core;
 use super::place_sys::next_call;
-use super::slots::{Kept, Slots, resting};
+use super::slots::{RestingStorage, Slots, resting};
 use crate::call::thread_sys;
 use crate::host::{Once, PerProcess, locked};
 use crate::space::Stride;
@@ -115,7 +115,7 @@ fn crowded() -> bool {
     mappings > most / 8 * 7
 }
 
-/// Puts idle domains to rest; false if there are none. Allocates nothing but what [`Kept`] does: at the limit that fails.
+/// Puts idle domains to rest; false if there are none. Allocates nothing but what [`RestingStorage`] does: at the limit that fails.
 fn make_room() -> bool {
     let own = thread_sys::current().map(|thread| thread.tid);
     let mut rested = 0;
@@ -153,7 +153,8 @@ impl Core {
         };
         let storage = self.storage(&slots);
         let (data, length) = self.stack_range(0);
-        let Some(mut kept) = Kept::new((storage.end - storage.start) as usize).filter(|_| idle) else {
+        let Some(mut kept) = RestingStorage::new((storage.end - storage.start) as usize).filter(|_| idle)
+        else {
             return false;
         };
         if self.stride().protect(data, length, Protection::Read).is_err() {

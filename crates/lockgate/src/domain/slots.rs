@@ -17,7 +17,7 @@ pub(super) struct Slots {
     /// The first slot is ready for a thread: the first thread's storage is in it.
     pub(super) first_parked: bool,
     /// That storage, while the domain rests and its first slot is not mapped.
-    pub(super) resting: Option<Kept>,
+    pub(super) resting: Option<RestingStorage>,
     /// Bytes that the start block takes at the top of the first slot.
     pub(super) start_block: u64,
 }
@@ -29,20 +29,20 @@ impl Slots {
     }
 }
 
-/// How many [`Kept`] there are: domains at rest.
+/// How many [`RestingStorage`] there are: domains at rest.
 static RESTING: PerProcess<AtomicUsize> = PerProcess::new(|| AtomicUsize::new(0));
 
 /// The first thread's storage of a domain at rest.
-pub(super) struct Kept(pub Vec<u8>, Owner);
+pub(super) struct RestingStorage(pub Vec<u8>, Owner);
 
-impl Kept {
+impl RestingStorage {
     /// `None` without memory for it: allocation, too, may need a mapping.
-    pub(super) fn new(length: usize) -> Option<Kept> {
+    pub(super) fn new(length: usize) -> Option<RestingStorage> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).ok()?;
         bytes.resize(length, 0);
         RESTING.fetch_add(1, Ordering::Relaxed);
-        Some(Kept(bytes, Owner::this()))
+        Some(RestingStorage(bytes, Owner::this()))
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn resting() -> usize {
     RESTING.load(Ordering::Relaxed)
 }
 
-impl Drop for Kept {
+impl Drop for RestingStorage {
     fn drop(&mut self) {
         if self.1.may_drop() {
             RESTING.fetch_sub(1, Ordering::Relaxed);

@@ -872,7 +872,7 @@ pub fn close_standard_streams() {
 
 /// From here on a filter of system calls (seccomp) has the system call `number` fail with `ENOSYS`, on all threads that are started.
 pub fn refuse_system_call(number: i64) {
-    filter(number, &[], libc::ENOSYS);
+    filter(number, &[], libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32, 0);
 }
 
 /// From here on no mapping of 4 GiB or more can be made inaccessible: as if the kernel had no memory for that.
@@ -887,12 +887,52 @@ pub fn refuse_to_close() {
             (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, RIGHTS),
             (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::PROT_NONE as u32),
         ],
-        libc::ENOMEM,
+        libc::SECCOMP_RET_ERRNO | libc::ENOMEM as u32,
+        0,
     );
 }
 
-/// Has the system call `number` fail with `errno` if all of `conditions` hold: loads, and jumps to what follows.
-fn filter(number: i64, conditions: &[(u32, u32)], errno: i32) {
+/// How often a thread that does `work` makes the system call `number`. A filter asks another thread about each (seccomp_unotify(2)), which counts it, and
+/// lets it be done.
+pub fn system_calls(number: i64, work: impl FnOnce() + Send) -> usize {
+    std::thread::scope(|scope| {
+        let (send, receive) = std::sync::mpsc::channel();
+        let counter = scope.spawn(move || count_questions(receive.recv().expect("the filter's descriptor")));
+        scope.spawn(move || {
+            let (action, flags) = (libc::SECCOMP_RET_USER_NOTIF, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+            send.send(filter(number, &[], action, flags)).expect("a thread that counts");
+            work();
+        });
+        counter.join().expect("no panic")
+    })
+}
+
+/// Answers a filter's questions until the last thread that it asks about has ended.
+fn count_questions(listener: i32) -> usize {
+    let mut count = 0;
+    loop {
+        let mut asked = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
+        // SAFETY: the kernel writes what comes to pass, fills the question, which must be zeros, and reads the answer.
+        unsafe {
+            libc::poll(&raw mut asked, 1, -1);
+            if asked.revents & libc::POLLHUP != 0 {
+                libc::close(listener);
+                return count;
+            }
+            let mut question: libc::seccomp_notif = std::mem::zeroed();
+            if libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut question) == 0 {
+                count += 1;
+                let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+                let mut answer = libc::seccomp_notif_resp { id: question.id, val: 0, error: 0, flags };
+                libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer);
+            }
+        }
+    }
+}
+
+/// Has the kernel take this action for the system call `number`, on this thread and those that it starts, if all of `conditions` hold: loads, and jumps to
+/// what follows. Returns what `seccomp` does: a descriptor, if the flags ask for one.
+fn filter(number: i64, conditions: &[(u32, u32)], action: u32, flags: libc::c_ulong) -> i32 {
     const NUMBER: u32 = 0;
     let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut steps = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, NUMBER)];
@@ -901,13 +941,15 @@ fn filter(number: i64, conditions: &[(u32, u32)], errno: i32) {
         let jumps = code & 7 == libc::BPF_JMP;
         steps.push(step(code, 0, if jumps { (all.len() - at) as u8 } else { 0 }, k));
     }
-    steps.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32));
+    steps.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, action));
     steps.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW));
     let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
     // SAFETY: the program lives until the kernel has copied it.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+        let done = libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program);
+        assert!(done >= 0, "seccomp: {}", std::io::Error::last_os_error());
+        done as i32
     }
 }
 
