@@ -135,8 +135,8 @@ pub struct FunctionPlan {
     pub jumps: Option<String>,
     /// Parameters, and `result`, whose contents the program gives to `free`.
     pub freed: BTreeSet<String>,
-    /// The same where it gives them back to a function of the header's.
-    pub owned: BTreeSet<String>,
+    /// The same where it gives them back, with the function of the header's that takes each.
+    pub owned: BTreeMap<String, String>,
     /// Names that sizes and bounds speak of.
     pub counted: BTreeSet<String>,
 }
@@ -183,7 +183,7 @@ impl FunctionPlan {
 
     /// What `name` leads to is the program's until it ends that.
     pub fn is_to_end(&self, name: &str) -> bool {
-        self.freed.contains(name) || self.owned.contains(name)
+        self.freed.contains(name) || self.owned.contains_key(name)
     }
 }
 
@@ -195,7 +195,7 @@ impl CallbackPlan {
 }
 
 /// Variable arguments, or a `va_list`, that a format describes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Formatted {
     /// The parameter with the format.
     pub format: String,
@@ -1363,8 +1363,8 @@ impl<'a> Planner<'a> {
                     Value::Integer(value) if known == name => Some(*value),
                     _ => None,
                 });
-                let mut enumerators = self.header.enumerations.values().flatten();
-                of_macro.or_else(|| enumerators.find(|(known, _)| known == name).map(|(_, n)| *n))
+                let mut enumerators = self.header.each_enumerator();
+                of_macro.or_else(|| enumerators.find(|(known, _)| *known == name).map(|(_, number)| number))
             }
             Expression::Minus(inner) => self.constant(inner)?.checked_neg(),
             Expression::Not(inner) => Some(i128::from(self.constant(inner)? == 0)),
