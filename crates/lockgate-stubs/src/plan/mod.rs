@@ -827,10 +827,7 @@ pub fn plan(header: &Header) -> Plan {
     for function in &header.functions {
         planner.function(function);
     }
-    planner.who_gave();
-    planner.no_pairs_come_out();
-    planner.functions_come_back_alone();
-    planner.who_gave_fields();
+    planner.look_at_all();
     planner.plan
 }
 
@@ -846,10 +843,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
             planner.function(function);
         }
     }
-    planner.who_gave();
-    planner.no_pairs_come_out();
-    planner.functions_come_back_alone();
-    planner.who_gave_fields();
+    planner.look_at_all();
     planner.gates_are_given_no_data();
     // (The program is compiled with its own headers, which stay as they are.)
     let never_null = |f: &&Function| {
@@ -911,6 +905,14 @@ impl<'a> Planner<'a> {
             added: Added::default(),
             handles: HashMap::new(),
         }
+    }
+
+    /// What can be said when all functions are planned.
+    fn look_at_all(&mut self) {
+        self.who_gave();
+        self.no_pairs_come_out();
+        self.functions_come_back_alone();
+        self.who_gave_fields();
     }
 
     fn function(&mut self, function: &Function) {
@@ -1063,7 +1065,7 @@ impl<'a> Planner<'a> {
             } else {
                 places::belong(&parameter.notes, &parameter.kind, Stands::Parameter)
                     .and_then(|()| places::is_counted(parameter, &self.notes(parameter)))
-                    .and_then(|()| self.parameter(parameter, prototype))
+                    .and_then(|()| self.passing(parameter, &prototype.parameters))
                     .and_then(|passing| {
                         let ways = effects::Ways { passing: Some(&passing), outcome: None };
                         effects::act(&self.all_act(parameter), &parameter.kind, ways).map(|()| passing)
