@@ -1028,6 +1028,37 @@ fn programs_are_stopped_and_restarted_by_name() {
     assert_eq!(fs::read_dir(site.path("run/lockgate")).unwrap().count(), 1, "its socket has gone");
 }
 
+/// One that was stopped by SIGSTOP, and for which as many connections wait as there is room for, is up. Red where a connection that is refused
+/// counts as no process: then the same programs run twice, and the first ones can never be asked again.
+#[test]
+fn a_process_that_was_stopped_keeps_its_name() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']")]);
+    let mut up = site.up();
+    up.until("is there");
+    up.signal(rustix::process::Signal::STOP);
+    let folder = fs::read_dir(site.path("run/lockgate")).unwrap();
+    let mut names = folder.map(|entry| entry.unwrap().path());
+    let socket = names.find(|path| path.extension().is_some_and(|end| end == "sock")).unwrap();
+    let waiting: Vec<_> = std::iter::from_fn(|| connected_at_once(&socket)).collect();
+    for command in ["up", "stop", "logs"] {
+        let asked = site.ask(command, &[]);
+        let err = text(&asked.stderr);
+        assert!(!asked.status.success() && err.contains("takes no more connections"), "{command}: {err}");
+    }
+    drop(waiting);
+    up.signal(rustix::process::Signal::CONT);
+    assert!(site.ask("stop", &[]).status.success());
+    up.ends(0);
+}
+
+/// A connection, if there is room for one that waits.
+fn connected_at_once(socket: &Path) -> Option<std::os::fd::OwnedFd> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let own = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+    connect(&own, &SocketAddrUnix::new(socket).unwrap()).ok().map(|()| own)
+}
+
 /// One that was stopped by SIGSTOP answers nothing: whoever asks learns that, and that nothing has ended.
 #[test]
 fn who_asks_a_process_that_was_stopped_is_told() {

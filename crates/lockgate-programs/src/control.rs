@@ -6,22 +6,21 @@
 
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
-use crate::server::{self, Socket, connect};
+use crate::server::{self, Lock, Place, Socket, connect, take_over, unbound};
 use lockgate_kernel::{Identity, peer};
-use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    SendFlags, SocketType, recvmsg, sendmsg,
 };
 use rustix::process::{geteuid, getpid};
 use serde::{Deserialize, Serialize};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,9 +37,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often who waits for an answer looks whether the process is still there.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// `open` follows no link, and waits for no reader of a FIFO.
-const NO_OTHER: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits()) as i32;
 
 /// Layout of requests and answers.
 const SCHEMA: u32 = 1;
@@ -63,6 +59,9 @@ pub enum ControlError {
         /// Who runs it.
         pid: i32,
     },
+    /// The file is up, and so many connections wait for its process that there is no room for another one.
+    #[error("{} is up, but its process takes no more connections: if it was stopped, continue it or end it", .0.display())]
+    Full(PathBuf),
     /// The file is not up.
     #[error("{} is not up: `lockgate up` starts it, `lockgate ps` shows which files are", .0.display())]
     NotUp(PathBuf),
@@ -236,26 +235,17 @@ impl Server {
     pub fn new(file: &Path) -> Result<Server, ControlError> {
         let file = file.canonicalize().map_err(system("find", file))?;
         let folder = folder()?;
-        let socket = socket_of(&folder, &file);
-        // One at a time looks whether it is the first.
+        let path = socket_of(&folder, &file);
+        // One at a time looks whether it is the first, whatever its file.
         let lock = folder.join("lock");
-        let mut how = OpenOptions::new();
-        // (What else has the name is neither followed nor waited for.)
-        how.create(true).truncate(false).write(true).mode(0o600).custom_flags(NO_OTHER);
-        let held: File = how.open(&lock).map_err(system("open", &lock))?;
-        flock(&held, FlockOperation::LockExclusive).map_err(|error| system("lock", &lock)(error.into()))?;
-        if let Ok(other) = connect(&socket) {
-            return Err(ControlError::Running { file, pid: pid_of(&other) });
-        }
-        match std::fs::remove_file(&socket) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(system("remove", &socket)(error));
-            }
-            _ => {}
-        }
-        let listener = UnixListener::bind(&socket).map_err(system("listen on", &socket))?;
+        let taken = unbound(SocketType::STREAM).and_then(|own| take_over(own, &path, &Lock::Private(&lock)));
+        let (listener, socket) = match taken.map_err(system("listen on", &path))? {
+            Place::Own(listener, name) => (listener.into(), name),
+            Place::Others(Some(pid)) => return Err(ControlError::Running { file, pid }),
+            Place::Others(None) => return Err(ControlError::Full(file)),
+        };
         let folder = File::open(&folder).map_err(system("open", &folder))?;
-        Ok(Server { listener, folder, file, socket: Socket::bound(socket) })
+        Ok(Server { listener, folder, file, socket })
     }
 
     /// Answers from now on, on a thread of its own. The socket's name goes with what is returned.
@@ -365,10 +355,14 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
     let not_up = || ControlError::NotUp(file.clone());
     let folder = place().ok_or(ControlError::NoFolder)?;
     let socket = socket_of(&folder, &file);
-    let stream = connect(&socket).map_err(|_| not_up())?;
+    let stream = connect(&socket).map_err(|error| unreached(error, &file))?;
     // All programs end with their process, the ones named here among them: there may be no process left that says so.
     let is_stop = wish == Wish::Stop;
-    let listens = |pid| connect(&socket).is_ok_and(|other| pid_of(&other) == pid);
+    let listens = |pid| match connect(&socket) {
+        Ok(other) => pid_of(&other) == pid,
+        // (Too many wait for it.)
+        Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+    };
     // (One that ends closes this connection and the socket one after the other.)
     let is_gone = |pid| {
         (0..10).any(|_| {
@@ -396,6 +390,15 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
 /// The process on the other side; 0 if the kernel does not say.
 fn pid_of(stream: &UnixStream) -> i32 {
     peer(stream.as_fd()).map_or(0, |peer| peer.pid)
+}
+
+/// Why there is no connection to the process that runs `file`.
+fn unreached(error: io::Error, file: &Path) -> ControlError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::NotUp(file.to_owned()),
+        io::ErrorKind::WouldBlock => ControlError::Full(file.to_owned()),
+        _ => system("connect to", file)(error),
+    }
 }
 
 /// Whether the process that listens here looks at its connections: answers one, or closes it. (One that was stopped does neither.)
@@ -454,8 +457,12 @@ pub fn all(timeout: Duration) -> Vec<Result<Answer, ControlError>> {
     let sockets = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let sockets = sockets.filter(|path| path.extension().is_some_and(|extension| extension == "sock"));
     let ask = |path: PathBuf| {
-        // (A process that has not taken its socket away is no more.)
-        let stream = connect(&path).ok()?;
+        let stream = match connect(&path).map_err(|error| unreached(error, &path)) {
+            Ok(stream) => stream,
+            // (A process that has not taken its socket away is no more.)
+            Err(ControlError::NotUp(_)) => return None,
+            Err(error) => return Some(Err(error)),
+        };
         stream.set_read_timeout(Some(timeout)).ok()?;
         Some(exchange(stream, &folder, Wish::Status, Vec::new(), || false))
     };

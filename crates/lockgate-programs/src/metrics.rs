@@ -4,16 +4,16 @@
 
 use crate::plan::State;
 use crate::run::{Handle, Status};
-use crate::server::{self, Socket};
+use crate::server::{self, Lock, Place, Socket};
 use crate::spec::Address;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, SocketType, recv, send};
 use std::fmt::Write as _;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 /// Bytes of a request's head.
@@ -122,15 +122,14 @@ impl Server {
                 Server { listener: Listener::Tcp(TcpListener::bind(address)?), socket: None }
             }
             Address::Unix(path) => {
-                // (To connect to a file that is no socket is refused, too.)
-                if server::socket_at(path).is_some()
-                    && UnixStream::connect(path)
-                        .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-                {
-                    std::fs::remove_file(path)?;
+                // (Its mode is what the user's mask leaves: others may be meant to read figures.)
+                let socket = server::unbound(SocketType::STREAM)?;
+                match server::take_over(socket, path, &Lock::Beside)? {
+                    Place::Own(listener, name) => {
+                        Server { listener: Listener::Unix(listener.into()), socket: Some(name) }
+                    }
+                    Place::Others(_) => return Err(Errno::ADDRINUSE.into()),
                 }
-                let listener = Listener::Unix(UnixListener::bind(path)?);
-                Server { listener, socket: Some(Socket::bound(path.clone())) }
             }
         })
     }
@@ -230,6 +229,7 @@ fn left(until: Instant) -> io::Result<Duration> {
 mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
 
     /// What a request is answered.
     fn answer(request: &[u8]) -> String {

@@ -1,11 +1,15 @@
-//! Threads that answer connections: one each, and not too many.
+//! Sockets that have a name, and threads that answer connections: one each, and not too many.
 
 use lockgate::Owner;
-use lockgate_kernel::Identity;
+use lockgate_kernel::{Identity, peer};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt,
+};
+use rustix::process::geteuid;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -17,6 +21,9 @@ use std::time::Duration;
 /// Connections that are answered at once; further ones are closed.
 const AT_ONCE: usize = 16;
 
+/// Connections that may wait to be accepted: more than the clients that are answered at once, so that a burst is not refused.
+const WAITING: i32 = 128;
+
 /// The name of a UNIX socket, removed in the end, if it is that socket's still. (A child of the process leaves it as it is.)
 #[derive(Debug)]
 pub struct Socket {
@@ -27,7 +34,7 @@ pub struct Socket {
 
 impl Socket {
     /// Of what was bound at `path` just now.
-    pub(crate) fn bound(path: PathBuf) -> Socket {
+    fn bound(path: PathBuf) -> Socket {
         let identity = socket_at(&path);
         Socket { owner: Owner::this(), path, identity }
     }
@@ -42,9 +49,83 @@ impl Drop for Socket {
 }
 
 /// The socket that has this name itself; `None`: none has.
-pub(crate) fn socket_at(path: &Path) -> Option<Identity> {
+fn socket_at(path: &Path) -> Option<Identity> {
     let found = std::fs::symlink_metadata(path).ok()?;
     found.file_type().is_socket().then(|| Identity::from(&found))
+}
+
+/// The lock of those that look whether a process listens, and begin to listen if none does: one at a time.
+pub(crate) enum Lock<'a> {
+    /// This file, in a folder that only this user enters: all who take the lock are this user's, and have it for a moment.
+    Private(&'a Path),
+    /// A file beside the socket, in a folder that may be others', too. A lock that is held is an error there, and not waited for.
+    Beside,
+}
+
+impl Lock<'_> {
+    /// Takes the lock, until what is returned is closed. The file is this user's and stays there: all that may open a file may lock it.
+    fn take(&self, path: &Path) -> io::Result<OwnedFd> {
+        let (name, how) = match self {
+            Lock::Private(name) => (name.as_os_str().to_owned(), FlockOperation::LockExclusive),
+            Lock::Beside => {
+                let mut name = path.as_os_str().to_owned();
+                name.push(".lock");
+                (name, FlockOperation::NonBlockingLockExclusive)
+            }
+        };
+        // (What else has the name is neither followed nor waited for.)
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let said = |error: Errno| {
+            let name = Path::new(&name).display();
+            io::Error::other(format!("{name}, the lock of those that begin to listen: {error}"))
+        };
+        let file = rustix::fs::open(&*name, flags, Mode::RUSR | Mode::WUSR).map_err(said)?;
+        if fstat(&file)?.st_uid != geteuid().as_raw() {
+            return Err(said(Errno::PERM));
+        }
+        flock(&file, how).map_err(said)?;
+        Ok(file)
+    }
+}
+
+/// What has become of a name.
+pub(crate) enum Place {
+    /// It is this process's, which listens from now on.
+    Own(OwnedFd, Socket),
+    /// A process listens there already: its number, where the kernel says it.
+    Others(Option<i32>),
+}
+
+/// Binds `socket`, a UNIX socket whose mode is set, to `path`, and listens. A socket there on which no process listens any more is replaced; nothing else
+/// is, and where it cannot be found out whether a process listens, nothing is either.
+///
+/// # Errors
+/// Something else has the name, the lock is held, or the kernel refuses.
+pub(crate) fn take_over(socket: OwnedFd, path: &Path, lock: &Lock<'_>) -> io::Result<Place> {
+    let _held = lock.take(path)?;
+    match connect_by(sockopt::socket_type(&socket)?, path) {
+        Ok(other) => match peer(other.as_fd()) {
+            // A process that has ended may have left children that hold its socket open, and answer nothing.
+            Ok(peer) if peer.has_ended() => std::fs::remove_file(path)?,
+            peer => return Ok(Place::Others(peer.ok().map(|peer| peer.pid).filter(|pid| *pid != 0))),
+        },
+        // (A socket of another kind, or one that too many wait for, listens.)
+        Err(Errno::PROTOTYPE | Errno::AGAIN) => return Ok(Place::Others(None)),
+        // To connect to a file that is no socket is refused, too: it keeps its name, and `bind` says so.
+        Err(Errno::CONNREFUSED) if socket_at(path).is_none() => {}
+        Err(Errno::CONNREFUSED) => std::fs::remove_file(path)?,
+        Err(Errno::NOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    let name = Socket::bound(path.to_owned());
+    listen(&socket, WAITING)?;
+    Ok(Place::Own(socket, name))
+}
+
+/// A UNIX socket of this kind that is not bound yet.
+pub(crate) fn unbound(kind: SocketType) -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?)
 }
 
 /// Connects, without waiting where too many wait for a process that does not look.
@@ -101,4 +182,107 @@ pub fn serve<S: Send + 'static>(
         }
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::{FdFlags, fcntl_setfd};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use std::process::{Command, Stdio};
+
+    /// Where a process of these tests is to listen, or to look.
+    const PATH: &str = "LOCKGATE_TEST_PATH";
+
+    /// This test of this program, in a process of its own with a path.
+    fn process(test: &str, path: &Path) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", &format!("server::tests::{test}"), "--nocapture"]).env(PATH, path);
+        command
+    }
+
+    /// The path, in such a process.
+    fn path_of_process() -> Option<PathBuf> {
+        std::env::var_os(PATH).map(PathBuf::from)
+    }
+
+    fn taken(path: &Path) -> io::Result<Place> {
+        take_over(unbound(SocketType::STREAM).unwrap(), path, &Lock::Beside)
+    }
+
+    /// A process that does not look at its connections is there. Red where a connection that is refused for lack of room counts as none that listens.
+    #[test]
+    fn a_listener_that_too_many_wait_for_keeps_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = unbound(SocketType::STREAM).unwrap();
+        bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&listener, 1).unwrap();
+        let before = socket_at(&path);
+        let waiting: Vec<_> = std::iter::from_fn(|| connect(&path).ok()).collect();
+        assert!(!waiting.is_empty());
+        assert!(matches!(taken(&path), Ok(Place::Others(None))));
+        assert_eq!(socket_at(&path), before);
+        drop(waiting);
+        // One of another kind listens as well; what listens no more is replaced.
+        let other = unbound(SocketType::SEQPACKET).unwrap();
+        assert!(matches!(take_over(other, &path, &Lock::Beside), Ok(Place::Others(None))));
+        drop(listener);
+        let Ok(Place::Own(_listener, name)) = taken(&path) else { panic!("it is not replaced") };
+        let own = std::process::id() as i32;
+        assert!(matches!(taken(&path), Ok(Place::Others(Some(pid))) if pid == own));
+        drop(name);
+        assert_eq!(socket_at(&path), None);
+    }
+
+    /// A process that lacks descriptors cannot look whether another one listens. Red where a look that fails counts as none that listens: at one of
+    /// these limits the lock is opened, and nothing more.
+    #[test]
+    fn a_look_that_fails_takes_nothing() {
+        if let Some(path) = path_of_process() {
+            let free = unbound(SocketType::STREAM).unwrap();
+            let highest = std::os::fd::AsRawFd::as_raw_fd(&free) as u64;
+            drop(free);
+            let maximum = getrlimit(Resource::Nofile).maximum;
+            let errors = (0..8).filter(|more| {
+                let own = unbound(SocketType::STREAM).unwrap();
+                setrlimit(Resource::Nofile, Rlimit { current: Some(highest + more), maximum }).unwrap();
+                let result = take_over(own, &path, &Lock::Beside);
+                setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+                assert!(!matches!(result, Ok(Place::Own(..))), "with {more} descriptors it was taken");
+                result.is_err()
+            });
+            assert!(errors.count() >= 3, "neither lock nor look has failed");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let Ok(Place::Own(_listener, _name)) = taken(&path) else { panic!("the name is free") };
+        let before = socket_at(&path);
+        let looked = process("a_look_that_fails_takes_nothing", &path).output().unwrap();
+        assert!(looked.status.success(), "{}", String::from_utf8_lossy(&looked.stdout));
+        assert_eq!(socket_at(&path), before);
+    }
+
+    /// A child of a process that has ended may hold its socket open. Red without the look at the process that began to listen.
+    #[test]
+    fn a_process_that_has_ended_listens_no_more() {
+        if let Some(path) = path_of_process() {
+            let Ok(Place::Own(listener, name)) = taken(&path) else { panic!("the name is free") };
+            // The child has the listener, and ends with its standard input.
+            fcntl_setfd(&listener, FdFlags::empty()).unwrap();
+            Command::new("cat").stdout(Stdio::null()).spawn().unwrap();
+            std::mem::forget((listener, name));
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let mut parent = process("a_process_that_has_ended_listens_no_more", &path);
+        let mut parent = parent.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let holds = parent.stdin.take();
+        assert!(parent.wait().unwrap().success());
+        assert!(connect(&path).is_ok(), "the child has the listener");
+        assert!(matches!(taken(&path), Ok(Place::Own(..))));
+        drop(holds);
+    }
 }

@@ -492,6 +492,20 @@ pub const CASES: &[(Program, &[&str])] = &[
         ],
         &["b.c:3: enter() is declared differently"],
     ),
+    // The same declaration may have another meaning: behind the program's buffer lies what the domain would write to.
+    (
+        &[
+            (
+                "a.c",
+                "#include <lockgate/annotations.h>\nenum { ROOM = 64 };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(char *to LG_INOUT LG_SIZE(ROOM)) LG_ERROR(-1);\nint enter(char *to) { return to[ROOM - 1] = 1; }\n",
+            ),
+            (
+                "b.c",
+                "#include <lockgate/annotations.h>\nenum { ROOM = 16 };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(char *to LG_INOUT LG_SIZE(ROOM)) LG_ERROR(-1);\nint main(void) { char to[ROOM] = {0}; return enter(to); }\n",
+            ),
+        ],
+        &["b.c:3: enter() is declared differently"],
+    ),
     // A gate leads to the function that it is called after.
     (
         &[

@@ -4,19 +4,17 @@ use super::ShareError;
 use super::line::{self, Line, NO_MORE, both, halves};
 use super::shape::Shape;
 use super::wire::{Answer, Ask, Ended, MESSAGE, Refused, SCHEMA};
-use crate::server::{Socket, connect_by, socket_at};
+use crate::server::{Lock, Place, Socket, take_over, unbound};
 use lockgate::{
     AllocError, CallError, Domain, Dynamic, Frame, Owner, Pointer, Principal, Rebind, Registry, Request,
     Version,
 };
 use lockgate_kernel::{locked, peer, takes_descriptors};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
-use rustix::io::Errno;
+use rustix::fs::Mode;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix,
-    SocketFlags, SocketType, accept_with, bind, listen, recv, sendmsg, shutdown, socket_with,
+    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+    accept_with, recv, sendmsg, shutdown,
 };
-use rustix::process::geteuid;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -154,10 +152,9 @@ pub fn serve(registry: &Registry, path: impl AsRef<Path>, offer: Offer) -> Resul
     };
     let names = offer.names.into_iter().map(shape).collect::<Result<_, _>>()?;
     let failed = |source| ShareError::Listen { path: path.to_owned(), source };
-    let Some(listener) = listener(path).map_err(failed)? else {
+    let Some((listener, socket)) = listener(path).map_err(failed)? else {
         return Err(ShareError::Taken(path.to_owned()));
     };
-    let socket = Socket::bound(path.to_owned());
     let shared = Arc::new(Shared {
         registry: registry.clone(),
         names,
@@ -182,43 +179,15 @@ fn named(name: &str) -> Builder {
 }
 
 /// A socket that listens on `path`; `None` if a process does already.
-fn listener(path: &Path) -> io::Result<Option<OwnedFd>> {
-    let _held = lock(path)?;
-    match connect_by(SocketType::SEQPACKET, path) {
-        // A process that has ended may have left children that hold its socket open, and answer nothing.
-        Ok(socket) if peer(socket.as_fd()).is_ok_and(|peer| peer.has_ended()) => std::fs::remove_file(path)?,
-        // (A socket of another kind, or one that too many wait for, listens.)
-        Ok(_) | Err(Errno::PROTOTYPE | Errno::AGAIN) => return Ok(None),
-        Err(Errno::CONNREFUSED) if socket_at(path).is_some() => std::fs::remove_file(path)?,
-        // What else has the name keeps it.
-        Err(_) => {}
-    }
-    let flags = SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+fn listener(path: &Path) -> io::Result<Option<(OwnedFd, Socket)>> {
+    let socket = unbound(SocketType::SEQPACKET)?;
     // What is bound has the mode of the socket, from the beginning.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     takes_descriptors(socket.as_fd(), false); // nor those that it accepts
-    bind(&socket, &SocketAddrUnix::new(path)?)?;
-    listen(&socket, 64)?;
-    Ok(Some(socket))
-}
-
-/// One at a time looks whether it is the first. The lock is a file of this user's beside the socket, and stays there: all that may open a file may lock it, and the
-/// folder is others' to open, too.
-fn lock(path: &Path) -> io::Result<OwnedFd> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let said = |error: Errno| {
-        let name = Path::new(&name).display();
-        io::Error::other(format!("{name}, the lock of those that begin to listen: {error}"))
-    };
-    let file = rustix::fs::open(&*name, flags, Mode::RUSR | Mode::WUSR).map_err(said)?;
-    if fstat(&file)?.st_uid != geteuid().as_raw() {
-        return Err(said(Errno::PERM));
-    }
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(said)?;
-    Ok(file)
+    Ok(match take_over(socket, path, &Lock::Beside)? {
+        Place::Own(listener, name) => Some((listener, name)),
+        Place::Others(_) => None,
+    })
 }
 
 impl Drop for Served {

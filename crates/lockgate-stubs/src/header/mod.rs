@@ -178,7 +178,7 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     let asked = header.names_asked();
     let spelled = std::mem::take(&mut header.spelled);
     let macros = constants::of_macros(&path, &text, arguments, &asked, &spelled);
-    let enumerator = |name: &String| header.known.contains(name);
+    let enumerator = |name: &String| header.enumerators.contains_key(name);
     let numbers = macros.numbers.into_iter().map(|(name, number)| {
         let is_macro = !enumerator(&name);
         (name, (number, is_macro))

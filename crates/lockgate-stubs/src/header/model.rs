@@ -37,11 +37,13 @@ pub struct Header {
     pub library: Option<(String, Vec<String>)>,
     /// Enumerations by [`CType::enumeration`].
     pub enumerations: BTreeMap<String, Vec<(String, i128)>>,
+    /// All enumerators outside of structures.
+    pub enumerators: BTreeMap<String, i128>,
     /// Macros that are constants, and enumerators, in order.
     pub constants: Vec<(String, Value)>,
     /// Lines of the source files that contain annotations.
     pub annotation_lines: usize,
-    /// Names in annotations' expressions that are integer constants.
+    /// Macros in annotations' expressions that are integer constants.
     pub known: BTreeSet<String>,
     /// Names in annotations' expressions as they are written.
     pub spelled: BTreeSet<String>,
@@ -113,6 +115,12 @@ pub struct Look {
 }
 
 impl Header {
+    /// The number of each enumerator that the file has.
+    pub fn each_enumerator(&self) -> impl Iterator<Item = (&str, i128)> {
+        let of_types = self.enumerations.values().flatten().map(|(name, number)| (name, number));
+        self.enumerators.iter().chain(of_types).map(|(name, number)| (name.as_str(), *number))
+    }
+
     /// Notes of a declaration, with those on its types.
     pub fn notes(&self, parameter: &Parameter) -> Notes {
         let of_type = |kind: &CType| {

@@ -109,7 +109,7 @@ impl Reader {
                 self.outside.insert(cursor.name());
             }
             if kind == CXCursor_EnumDecl {
-                self.header.known.extend(enumerators(*cursor).into_iter().map(|(name, _)| name));
+                self.header.enumerators.extend(enumerators(*cursor));
             }
         }
         for cursor in &cursors {

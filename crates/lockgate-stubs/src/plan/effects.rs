@@ -8,6 +8,9 @@ use crate::header::model::CType;
 /// A row for each annotation that may be said where nothing looks at it: whether it is said, and what it has an effect on.
 type Row = (&'static str, bool, fn(&Notes, &Passing) -> bool, fn(&Notes, &Outcome) -> bool);
 
+/// The row of directions, of which one declaration has one.
+const DIRECTION: &str = "LG_IN, LG_OUT or LG_INOUT";
+
 fn rows(notes: &Notes) -> [Row; 18] {
     fn never_in(_: &Notes, _: &Passing) -> bool {
         false
@@ -17,7 +20,7 @@ fn rows(notes: &Notes) -> [Row; 18] {
     }
     [
         (
-            "LG_IN, LG_OUT or LG_INOUT",
+            DIRECTION,
             notes.direction.is_some(),
             |notes, passing| match passing {
                 Passing::Buffer(_) | Passing::Scalar(_) | Passing::Record { .. } | Passing::Rows { .. } => {
@@ -190,7 +193,7 @@ pub(super) fn act(notes: &Notes, kind: &CType, ways: Ways<'_>) -> Result<(), No>
         && !matches!(ways.outcome, Some(Outcome::Untouched | Outcome::Inside));
     let text = field && kind.pointee().is_none();
     for (name, said, passes, comes) in rows(notes) {
-        let known = set && name.starts_with("LG_IN") || text && name == "LG_STRING";
+        let known = set && name == DIRECTION || text && name == "LG_STRING";
         let acts = || ins.iter().any(|way| passes(notes, way)) || outs.iter().any(|way| comes(notes, way));
         if said && !known && !acts() {
             return no(

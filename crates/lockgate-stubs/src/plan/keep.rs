@@ -2,7 +2,7 @@
 use super::{No, Outcome, Passing, Planner, no};
 use crate::annotation::Notes;
 use crate::header::model::{CType, Parameter, Prototype};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The C library's own, which takes memory of the program's heap only.
 const FREE: &str = "free";
@@ -22,8 +22,8 @@ enum Kept {
 pub(super) struct Left {
     /// What the program gives to `free`.
     pub(super) freed: BTreeSet<String>,
-    /// What it gives back.
-    pub(super) owned: BTreeSet<String>,
+    /// What it gives back, and to which function.
+    pub(super) owned: BTreeMap<String, String>,
 }
 
 impl Planner<'_> {
@@ -64,7 +64,7 @@ impl Planner<'_> {
             Kept::Inside => {}
             Kept::Heap => _ = left.freed.insert(name.to_owned()),
             Kept::Until(function) => {
-                left.owned.insert(name.to_owned());
+                left.owned.insert(name.to_owned(), function.clone());
                 self.plan.freers.insert(function);
             }
         }

@@ -135,8 +135,8 @@ pub struct FunctionPlan {
     pub jumps: Option<String>,
     /// Parameters, and `result`, whose contents the program gives to `free`.
     pub freed: BTreeSet<String>,
-    /// The same where it gives them back to a function of the header's.
-    pub owned: BTreeSet<String>,
+    /// The same where it gives them back, with the function of the header's that takes each.
+    pub owned: BTreeMap<String, String>,
     /// Names that sizes and bounds speak of.
     pub counted: BTreeSet<String>,
 }
@@ -183,7 +183,7 @@ impl FunctionPlan {
 
     /// What `name` leads to is the program's until it ends that.
     pub fn is_to_end(&self, name: &str) -> bool {
-        self.freed.contains(name) || self.owned.contains(name)
+        self.freed.contains(name) || self.owned.contains_key(name)
     }
 }
 
@@ -195,7 +195,7 @@ impl CallbackPlan {
 }
 
 /// Variable arguments, or a `va_list`, that a format describes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Formatted {
     /// The parameter with the format.
     pub format: String,
@@ -827,10 +827,7 @@ pub fn plan(header: &Header) -> Plan {
     for function in &header.functions {
         planner.function(function);
     }
-    planner.who_gave();
-    planner.no_pairs_come_out();
-    planner.functions_come_back_alone();
-    planner.who_gave_fields();
+    planner.look_at_all();
     planner.plan
 }
 
@@ -846,10 +843,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
             planner.function(function);
         }
     }
-    planner.who_gave();
-    planner.no_pairs_come_out();
-    planner.functions_come_back_alone();
-    planner.who_gave_fields();
+    planner.look_at_all();
     planner.gates_are_given_no_data();
     // (The program is compiled with its own headers, which stay as they are.)
     let never_null = |f: &&Function| {
@@ -911,6 +905,14 @@ impl<'a> Planner<'a> {
             added: Added::default(),
             handles: HashMap::new(),
         }
+    }
+
+    /// What can be said when all functions are planned.
+    fn look_at_all(&mut self) {
+        self.who_gave();
+        self.no_pairs_come_out();
+        self.functions_come_back_alone();
+        self.who_gave_fields();
     }
 
     fn function(&mut self, function: &Function) {
@@ -1063,7 +1065,7 @@ impl<'a> Planner<'a> {
             } else {
                 places::belong(&parameter.notes, &parameter.kind, Stands::Parameter)
                     .and_then(|()| places::is_counted(parameter, &self.notes(parameter)))
-                    .and_then(|()| self.parameter(parameter, prototype))
+                    .and_then(|()| self.passing(parameter, &prototype.parameters))
                     .and_then(|passing| {
                         let ways = effects::Ways { passing: Some(&passing), outcome: None };
                         effects::act(&self.all_act(parameter), &parameter.kind, ways).map(|()| passing)
@@ -1363,8 +1365,8 @@ impl<'a> Planner<'a> {
                     Value::Integer(value) if known == name => Some(*value),
                     _ => None,
                 });
-                let mut enumerators = self.header.enumerations.values().flatten();
-                of_macro.or_else(|| enumerators.find(|(known, _)| known == name).map(|(_, n)| *n))
+                let mut enumerators = self.header.each_enumerator();
+                of_macro.or_else(|| enumerators.find(|(known, _)| *known == name).map(|(_, number)| number))
             }
             Expression::Minus(inner) => self.constant(inner)?.checked_neg(),
             Expression::Not(inner) => Some(i128::from(self.constant(inner)? == 0)),

@@ -5,10 +5,6 @@ use crate::expression::Expression;
 use crate::header::model::{CType, Parameter, Prototype, Shape, without_folder};
 
 impl Planner<'_> {
-    pub(super) fn parameter(&mut self, parameter: &Parameter, of: &Prototype) -> Result<Passing, No> {
-        self.passing(parameter, &of.parameters)
-    }
-
     /// How `parameter` goes in, one of `siblings` (itself among them).
     pub(super) fn passing(&mut self, parameter: &Parameter, siblings: &[Parameter]) -> Result<Passing, No> {
         let notes = self.notes(parameter);

@@ -106,14 +106,13 @@ impl Planner<'_> {
                 (Passing::Value, Outcome::Value)
             }
             Shape::Pointer(_) if notes.opaque => (Passing::Ignore, Outcome::Inside),
-            Shape::Pointer(to)
+            Shape::Pointer(_)
                 if notes.direction == Some(Direction::Out) && !cursor && notes.size.is_none() =>
             {
                 let nullable = Parameter {
                     notes: crate::annotation::Notes { nullable: true, ..notes },
                     ..field.clone()
                 };
-                let _ = to;
                 (Passing::Ignore, self.outcome(&nullable, fields, true)?)
             }
             _ => {

@@ -199,10 +199,9 @@ impl Planner<'_> {
 
     /// What is none of the names beside it is a constant of the header's, or a mistake.
     fn is_constant(&self, name: &str) -> Result<(), No> {
-        let enumerators = self.header.enumerations.values().flatten();
         if name == "lg_result"
             || self.header.known.contains(name)
-            || enumerators.into_iter().any(|(known, _)| known == name)
+            || self.header.each_enumerator().any(|(known, _)| known == name)
         {
             return Ok(());
         }

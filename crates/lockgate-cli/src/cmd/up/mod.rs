@@ -103,7 +103,9 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
     let signals = Ends::held_back(&[ENDING, HANDED_ON].concat()).context("cannot wait for signals")?;
     let control = match control::Server::new(&file) {
         Ok(server) => Some(server),
-        Err(error @ control::ControlError::Running { .. }) => return Err(error.into()),
+        Err(error @ (control::ControlError::Running { .. } | control::ControlError::Full(_))) => {
+            return Err(error.into());
+        }
         // The programs run without it, too: only ps, logs, stop and restart need it.
         Err(error) => {
             output::tell(format_args!(

@@ -129,7 +129,7 @@ impl<'p> Stub<'p> {
             Step::Do(cast("void", word("lgs_here"))),
             Step::Do(run("lgs_begin", [number(self.place)])),
         ]);
-        for name in self.function.freed.iter().chain(&self.function.owned) {
+        for name in self.function.freed.iter().chain(self.function.owned.keys()) {
             self.phases.declare.push(variable("struct lgs_heap", local_name("h", name), zeroed()));
         }
         let claimed: Vec<String> = self.claimed().into_iter().map(str::to_owned).collect();
@@ -490,10 +490,10 @@ impl<'p> Stub<'p> {
         for name in &self.function.freed {
             self.phases.copy_out.push(Step::Do(run("lgs_free_inside", [heap(name)])));
         }
-        for name in &self.function.owned {
+        for name in self.function.owned.keys() {
             self.phases.copy_out.push(Step::Do(run("lgs_own_piece", [heap(name), text(name)])));
         }
-        for name in self.function.freed.iter().chain(&self.function.owned) {
+        for name in self.function.freed.iter().chain(self.function.owned.keys()) {
             self.phases.release.push(Step::Do(call("lgs_heap_end", [heap(name)])));
         }
         if is_made && self.plan.follows_handles() {
