@@ -122,7 +122,7 @@ fn modules_of_the_pages_on_languages_are_called() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository");
     let shop = Shop::new();
     let apart =
-        format!("unset {}; export CARGO_NET_OFFLINE=true LOCKGATE='{}'\n", CARGOS.join(" "), root.display());
+        format!("unset {}; export CARGO_NET_OFFLINE=true SOURCES='{}'\n", CARGOS.join(" "), root.display());
     let output = run(&shop, &(apart + &block(START_RUST, "A module in Rust")));
     assert_eq!(text(&output.stdout), "3\n", "{}", text(&output.stderr));
 }
