@@ -2,7 +2,7 @@
 use super::{Buffer, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
 use crate::expression::Expression;
-use crate::header::model::{CType, Parameter, Prototype, Shape, without_folder};
+use crate::header::model::{CType, Parameter, Shape, without_folder};
 
 impl Planner<'_> {
     /// How `parameter` goes in, one of `siblings` (itself among them).
