@@ -99,6 +99,8 @@ fn what_each_side_may_call_as_it_likes_is_not() {
             "int f(const char *s LG_STRING) LG_ERROR(-1);",
             "int f(const char *t LG_IN LG_STRING) LG_ERROR(-1);",
         ),
+        // A string is one without the word.
+        ("int f(const char *s) LG_ERROR(-1);", "int f(const char *s LG_STRING) LG_ERROR(-1);"),
         // An enumerator of which nothing is said.
         (
             "enum { N = 1 };\nint f(char *b LG_INOUT LG_SIZE(n), int n) LG_ERROR(-1);",
