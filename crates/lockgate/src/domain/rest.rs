@@ -10,7 +10,6 @@
 //! where that began, and a handler of the host's that has interrupted the code gets here.) Other threads' domains are left alone: they may be
 //! entering at this moment.
 use super::core::Core;
-use super::place_sys::next_call;
 use super::slots::{Kept, Slots, resting};
 use crate::call::thread_sys;
 use crate::host::{Once, PerProcess, end_process, locked};
@@ -162,7 +161,7 @@ impl Core {
         let idle = match own {
             Some(thread) => {
                 let is_inside = thread_sys::is_inside(thread) || thread.has_calls_in(self.base());
-                !is_inside && next_call(thread, self.id()) == self.entry_rsp(&slots, 0)
+                !is_inside && thread.place(self.id()) == self.entry_rsp(&slots, 0)
             }
             None => first.is_none() && slots.first_parked,
         };
