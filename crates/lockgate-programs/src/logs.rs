@@ -1,6 +1,7 @@
 //! What programs write: read from pipes by one thread, cut into lines, kept for a while. Memory is bounded whatever they write: a line has an
 //! end, and so has what is kept of a program.
 
+use lockgate_kernel::locked;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, ioctl_fionread};
@@ -8,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Bytes of a line. A longer one comes in pieces, each as a line.
 pub const LINE: usize = 8 << 10;
@@ -293,7 +294,7 @@ impl Source {
     fn emit(&mut self, tails: &Tails, sink: &mut Sink<'_>) {
         let line = Line { stream: self.stream, bytes: std::mem::take(&mut self.begun) };
         sink(self.program, self.life, &line);
-        tails.lock().unwrap_or_else(PoisonError::into_inner).push(self.program, line);
+        locked(tails).push(self.program, line);
     }
 }
 
