@@ -38,7 +38,7 @@ pub enum Stream {
 pub struct Line {
     /// Where it wrote it.
     pub stream: Stream,
-    /// What.
+    /// The bytes of it.
     pub bytes: Vec<u8>,
 }
 
@@ -58,12 +58,12 @@ pub struct Kept {
 struct Tail {
     lines: VecDeque<(u64, Line)>,
     bytes: usize,
-    written: Written,
+    written: Volume,
 }
 
 /// How much a program has written, in all its runs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct Volume {
     /// Lines.
     pub lines: u64,
     /// Bytes of them, without their ends.
@@ -88,8 +88,8 @@ impl Kept {
     }
 
     /// How much a program has written.
-    pub fn written(&self, program: usize) -> Written {
-        self.programs.get(program).map_or(Written::default(), |tail| tail.written)
+    pub fn written(&self, program: usize) -> Volume {
+        self.programs.get(program).map_or(Volume::default(), |tail| tail.written)
     }
 
     /// Those of these programs, in the order in which they came.

@@ -2,7 +2,7 @@
 
 use crate::error::{ProgramsError, no_program};
 use crate::limits;
-use crate::logs::{self, Line, Logs, Stream, Tails, Written};
+use crate::logs::{self, Line, Logs, Stream, Tails, Volume};
 use crate::plan::{Action, Plan, Rules, State};
 use crate::probe;
 use crate::service::{self, Services};
@@ -169,7 +169,7 @@ pub struct Totals {
     /// System calls that it tried and that do not exist for it, in runs that have ended.
     pub refused_syscalls: u64,
     /// Lines and bytes that it wrote, also in the present run.
-    pub written: Written,
+    pub written: Volume,
 }
 
 impl Totals {
