@@ -34,6 +34,8 @@ pub fn plan(header: &Header) -> Plan {
 /// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
 pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
     let library = Some((name.to_owned(), options.to_vec()));
+    // (Numbers and constants are for clients that others compile, with macros of their own. Here the stubs are compiled from the very text that was
+    // read, and `agree` compares what the program means by it.)
     let plan = Plan { library, bare: header.bare.clone(), ..Plan::default() };
     let mut planner = Planner::new(header, plan);
     for function in &header.functions {
