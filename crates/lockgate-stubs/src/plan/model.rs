@@ -27,7 +27,7 @@ pub struct Plan {
     pub constants: Vec<(String, Value)>,
     /// What names in annotations' expressions stand for: a number, and whether a macro makes it.
     pub numbers: BTreeMap<String, (i128, bool)>,
-    /// Types of functions and of fields without typedefs: [`Header::bare`].
+    /// Types of functions and of fields without typedefs: [`Header::bare`](crate::header::model::Header::bare).
     pub bare: BTreeMap<String, String>,
     /// Functions of both kinds.
     pub left_out: Vec<LeftOut>,
@@ -202,7 +202,7 @@ pub struct RecordPlan {
     pub alignment: u64,
     /// Its fields: as declared, how they go in, how they come out.
     pub fields: Vec<FieldPlan>,
-    /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
+    /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`](super::TEXT) before it: text, which ends there.
     pub bools: Vec<String>,
     /// An array of characters in it of which is not said whether it is text.
     pub vague: Option<Vague>,

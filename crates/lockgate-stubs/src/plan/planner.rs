@@ -5,7 +5,7 @@ use crate::expression::{Expression, Operator, Told};
 use crate::header::model::{Header, Parameter, Prototype, Value};
 use std::collections::HashMap;
 
-/// Why, and what to do; [`Refusal`] adds where.
+/// Why, and what to do; [`Refusal`](super::Refusal) adds where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct No {
     pub(super) reason: String,
