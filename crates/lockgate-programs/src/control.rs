@@ -116,7 +116,7 @@ pub struct Answer {
     /// All of its programs.
     pub programs: Vec<Program>,
     /// Lines, if they were asked for.
-    pub lines: Vec<Written>,
+    pub lines: Vec<SaidLine>,
     error: Option<String>,
 }
 
@@ -151,7 +151,7 @@ pub struct Program {
 
 /// A line of an [`Answer`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Written {
+pub struct SaidLine {
     /// Who wrote it.
     pub program: String,
     /// Where to.
@@ -302,7 +302,7 @@ fn reply(mut stream: &UnixStream, folder: &File, handle: &Handle, file: &Path) -
             Wish::Logs => handle.logs(programs).map(|all| {
                 lines = all
                     .into_iter()
-                    .map(|(program, line)| Written {
+                    .map(|(program, line)| SaidLine {
                         program,
                         stream: line.stream,
                         text: String::from_utf8_lossy(&line.bytes).into_owned(),

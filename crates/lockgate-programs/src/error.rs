@@ -64,3 +64,11 @@ pub enum ProgramsError {
     #[error("cannot read what programs write: {0}")]
     Logs(std::io::Error),
 }
+
+/// That no program has this name, and which one may be meant.
+pub(crate) fn no_program<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    match lockgate::nearest(name, known) {
+        Some(near) => format!("no program is called {name}; one is called {near}"),
+        None => format!("no program is called {name}"),
+    }
+}

@@ -36,7 +36,7 @@ pub mod share;
 mod spec;
 
 pub use error::ProgramsError;
-pub use logs::{LINE, Line, Stream, TAIL, Written};
+pub use logs::{LINE, Line, Stream, TAIL, Volume};
 pub use plan::State;
 pub use run::{End, Ends, Event, Handle, NOT_STARTED, Observer, Programs, Quiet, Status, Totals, status_of};
 pub use server::Socket;

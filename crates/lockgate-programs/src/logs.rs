@@ -1,6 +1,7 @@
 //! What programs write: read from pipes by one thread, cut into lines, kept for a while. Memory is bounded whatever they write: a line has an
 //! end, and so has what is kept of a program.
 
+use lockgate_kernel::locked;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, ioctl_fionread};
@@ -8,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Bytes of a line. A longer one comes in pieces, each as a line.
 pub const LINE: usize = 8 << 10;
@@ -37,7 +38,7 @@ pub enum Stream {
 pub struct Line {
     /// Where it wrote it.
     pub stream: Stream,
-    /// What.
+    /// The bytes of it.
     pub bytes: Vec<u8>,
 }
 
@@ -57,12 +58,12 @@ pub struct Kept {
 struct Tail {
     lines: VecDeque<(u64, Line)>,
     bytes: usize,
-    written: Written,
+    written: Volume,
 }
 
 /// How much a program has written, in all its runs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct Volume {
     /// Lines.
     pub lines: u64,
     /// Bytes of them, without their ends.
@@ -87,8 +88,8 @@ impl Kept {
     }
 
     /// How much a program has written.
-    pub fn written(&self, program: usize) -> Written {
-        self.programs.get(program).map_or(Written::default(), |tail| tail.written)
+    pub fn written(&self, program: usize) -> Volume {
+        self.programs.get(program).map_or(Volume::default(), |tail| tail.written)
     }
 
     /// Those of these programs, in the order in which they came.
@@ -293,7 +294,7 @@ impl Source {
     fn emit(&mut self, tails: &Tails, sink: &mut Sink<'_>) {
         let line = Line { stream: self.stream, bytes: std::mem::take(&mut self.begun) };
         sink(self.program, self.life, &line);
-        tails.lock().unwrap_or_else(PoisonError::into_inner).push(self.program, line);
+        locked(tails).push(self.program, line);
     }
 }
 

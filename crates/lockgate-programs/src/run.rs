@@ -1,18 +1,18 @@
 //! Runs programs as their [plan](crate::plan) says.
 
-use crate::error::ProgramsError;
+use crate::error::{ProgramsError, no_program};
 use crate::limits;
-use crate::logs::{self, Line, Logs, Stream, Tails, Written};
+use crate::logs::{self, Line, Logs, Stream, Tails, Volume};
 use crate::plan::{Action, Plan, Rules, State};
 use crate::probe;
 use crate::service::{self, Services};
 use crate::share::Offer;
 use crate::spec::{Ended, Ready, Shared, Spec, registered};
 use lockgate::{CallError, Fault, FaultKind, Program, ProgramEnd, ProgramSignals, Registry, Usage};
+use lockgate_kernel::locked;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -169,7 +169,7 @@ pub struct Totals {
     /// System calls that it tried and that do not exist for it, in runs that have ended.
     pub refused_syscalls: u64,
     /// Lines and bytes that it wrote, also in the present run.
-    pub written: Written,
+    pub written: Volume,
 }
 
 impl Totals {
@@ -478,7 +478,7 @@ struct Life {
     signals: ProgramSignals,
     thread: JoinHandle<()>,
     /// Looks whether it listens, until the sender is gone.
-    probe: Option<(Sender<()>, JoinHandle<()>)>,
+    probe: Option<(Option<Sender<()>>, JoinHandle<()>)>,
     /// Why it was killed, if it was.
     killed: Option<End>,
     /// CPU time of it that was told of: between its end and our hearing of that, there is none to be read.
@@ -637,27 +637,16 @@ impl Running<'_> {
         // (First: without it, what depends on the program would wait for ever. It ends if the program does not begin.)
         let probe = match &spec.ready {
             Ready::Listening(address) => {
-                let (address, messages) = (address.clone(), self.handle.0.clone());
+                let address = address.clone();
                 let (sender, over) = channel();
-                let probes = std::thread::Builder::new().name("lockgate-probe".to_owned());
-                let probe = probes.spawn(move || {
-                    if probe::accepts(&address, &over) {
-                        let _ = messages.send(Message::Ready { program, life: number });
-                    }
-                });
-                Some((sender, probe.map_err(no_thread)?))
+                let probe = self.probe(program, number, move || probe::accepts(&address, &over));
+                Some((Some(sender), probe.map_err(no_thread)?))
             }
             Ready::Started if !spec.exports.is_empty() => {
-                let (signals, messages) = (signals.clone(), self.handle.0.clone());
+                let signals = signals.clone();
                 // (Its end is that of the program, or the program's beginning.)
-                let (sender, _) = channel();
-                let probes = std::thread::Builder::new().name("lockgate-probe".to_owned());
-                let probe = probes.spawn(move || {
-                    if signals.wait_until_begun() {
-                        let _ = messages.send(Message::Ready { program, life: number });
-                    }
-                });
-                Some((sender, probe.map_err(no_thread)?))
+                let probe = self.probe(program, number, move || signals.wait_until_begun());
+                Some((None, probe.map_err(no_thread)?))
             }
             _ => None,
         };
@@ -671,6 +660,21 @@ impl Running<'_> {
         });
         let thread = thread.map_err(no_thread)?;
         Ok(Life { signals, thread, probe, killed: None, cpu_time: Duration::ZERO })
+    }
+
+    /// A thread that says that a run is ready, if `waits` says so.
+    fn probe(
+        &self,
+        program: usize,
+        life: u64,
+        waits: impl FnOnce() -> bool + Send + 'static,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let messages = self.handle.0.clone();
+        std::thread::Builder::new().name("lockgate-probe".to_owned()).spawn(move || {
+            if waits() {
+                let _ = messages.send(Message::Ready { program, life });
+            }
+        })
     }
 
     /// A run is over, or did not begin.
@@ -763,23 +767,19 @@ impl Running<'_> {
             return Ok((0..self.specs.len()).collect());
         }
         let known = || self.specs.iter().map(|spec| spec.name.as_str());
-        let number = |name: &String| {
-            known().position(|known| known == name).ok_or_else(|| match lockgate::nearest(name, known()) {
-                Some(near) => format!("no program is called {name}; one is called {near}"),
-                None => format!("no program is called {name}"),
-            })
-        };
+        let number =
+            |name: &String| known().position(|known| known == name).ok_or_else(|| no_program(name, known()));
         names.iter().map(number).collect()
     }
 
     fn last_lines(&self, names: &[String]) -> Result<Vec<(String, Line)>, String> {
         let programs = self.numbers(names)?;
-        let lines = self.tails.lock().unwrap_or_else(PoisonError::into_inner).lines(&programs);
+        let lines = locked(&self.tails).lines(&programs);
         Ok(lines.into_iter().map(|(program, line)| (self.specs[program].name.clone(), line)).collect())
     }
 
     fn status(&mut self) -> Vec<Status> {
-        let tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let tails = locked(&self.tails);
         let lives = &mut self.lives;
         let of = |(program, spec): (usize, &Spec)| {
             let mut totals = Totals { written: tails.written(program), ..self.totals[program] };

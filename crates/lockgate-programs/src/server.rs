@@ -2,7 +2,7 @@
 
 use lockgate::Owner;
 use lockgate_kernel::{Identity, peer};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt,
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Connections that are answered at once; further ones are closed.
+/// Connections that are answered at once, by a thread each; further ones are closed, so that clients cannot have this process start more.
 const AT_ONCE: usize = 16;
 
 /// Connections that may wait to be accepted: more than the clients that are answered at once, so that a burst is not refused.
@@ -80,7 +80,9 @@ impl Lock<'_> {
             io::Error::other(format!("{name}, the lock of those that begin to listen: {error}"))
         };
         let file = rustix::fs::open(&*name, flags, Mode::RUSR | Mode::WUSR).map_err(said)?;
-        if fstat(&file)?.st_uid != geteuid().as_raw() {
+        let seen = fstat(&file)?;
+        let is_file = FileType::from_raw_mode(seen.st_mode) == FileType::RegularFile;
+        if !is_file || seen.st_uid != geteuid().as_raw() {
             return Err(said(Errno::PERM));
         }
         flock(&file, how).map_err(said)?;
@@ -271,8 +273,8 @@ mod tests {
             let Ok(Place::Own(listener, name)) = taken(&path) else { panic!("the name is free") };
             // The child has the listener, and ends with its standard input.
             fcntl_setfd(&listener, FdFlags::empty()).unwrap();
-            Command::new("cat").stdout(Stdio::null()).spawn().unwrap();
-            std::mem::forget((listener, name));
+            let child = Command::new("cat").stdout(Stdio::null()).spawn().unwrap();
+            std::mem::forget((listener, name, child));
             return;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! What programs export to each other: a registry of their own, in which they are the principals. Nothing can be called that was not said on both
 //! sides.
 
-use crate::error::ProgramsError;
+use crate::error::{ProgramsError, no_program};
 use crate::share;
 use crate::spec::{Exported, Imported, Shared, Spec, registered};
 use lockgate::{Allow, Domain, Export, KeptDomain, Principal, Program, Registry, RegistryError, Request};
@@ -96,9 +96,7 @@ impl<'a> Services<'a> {
         };
         let programs = || self.specs.iter().map(|spec| spec.name.as_str());
         let Some(server) = self.specs.iter().find(|server| server.name == import.program) else {
-            let near = lockgate::nearest(&import.program, programs());
-            let near = near.map_or(String::new(), |near| format!("; one is called {near}"));
-            return Err(failed(format!("no program is called {}{near}", import.program)));
+            return Err(failed(no_program(&import.program, programs())));
         };
         // In each version that there is: the registry chooses.
         let mut exports = server.exports.iter().filter(|export| export.name == import.export).peekable();
@@ -147,7 +145,8 @@ pub fn check_exports(specs: &[Spec]) -> Result<(), ProgramsError> {
             share::signature(prototype).map_err(|why| failed(program, export, &why))?;
         }
         if let Some(missing) = export.to.iter().flatten().find(is_missing) {
-            return Err(failed(program, export, &format!("no program is called {missing}")));
+            let known = specs.iter().map(|spec| spec.name.as_str());
+            return Err(failed(program, export, &no_program(missing, known)));
         }
     }
     Ok(())

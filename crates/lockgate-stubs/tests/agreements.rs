@@ -1,16 +1,22 @@
 //! Two declarations of one function, one of which the stub is made from: where they differ in what the program or its compiler relies upon, they do not
 //! agree. Each pair is red where that part is not compared.
 
+use lockgate_stubs::header::model::Header;
 use lockgate_stubs::header::read_text;
-use lockgate_stubs::plan::{agree, plan};
+use lockgate_stubs::plan::{Plan, agree, plan};
 use std::path::Path;
+
+/// What the declarations say of `f`, `drop`, `look` and `tell`.
+fn header_of(text: &str) -> Header {
+    let names = ["f", "drop", "look", "tell"].map(str::to_owned).into();
+    let text = format!("#define LOCKGATE_STUBS 1\n#include <lockgate/annotations.h>\n{text}");
+    read_text(&text, Path::new("f.c"), names, headers()).unwrap()
+}
 
 /// Whether these declarations of `f` agree, seen from both sides.
 fn agree_on_f(one: &str, other: &str) -> bool {
     let read = |text: &str| {
-        let names = ["f", "drop", "look", "many"].map(str::to_owned).into();
-        let text = format!("#define LOCKGATE_STUBS 1\n#include <lockgate/annotations.h>\n{text}");
-        let header = read_text(&text, Path::new("f.c"), names, headers()).unwrap();
+        let header = header_of(text);
         let refusals = plan(&header).refusals;
         assert!(refusals.is_empty(), "{}", refusals[0]);
         header
@@ -99,6 +105,8 @@ fn what_each_side_may_call_as_it_likes_is_not() {
             "int f(const char *s LG_STRING) LG_ERROR(-1);",
             "int f(const char *t LG_IN LG_STRING) LG_ERROR(-1);",
         ),
+        // A string is one without the word.
+        ("int f(const char *s) LG_ERROR(-1);", "int f(const char *s LG_STRING) LG_ERROR(-1);"),
         // An enumerator of which nothing is said.
         (
             "enum { N = 1 };\nint f(char *b LG_INOUT LG_SIZE(n), int n) LG_ERROR(-1);",
@@ -107,5 +115,30 @@ fn what_each_side_may_call_as_it_likes_is_not() {
         ("LG_ENTRY int f(int n) LG_ERROR(-1);", "LG_DOMAIN(\"p\") LG_ENTRY int f(int n) LG_ERROR(-1);"),
     ] {
         assert!(agree_on_f(ours, theirs), "{ours} against {theirs}");
+    }
+}
+
+/// A function that is refused at its last step has left nothing in the plan: no type of handles, nothing to remember, no function that frees. Red where
+/// only callbacks and structures are taken back.
+#[test]
+fn what_a_refused_function_has_brought_goes_with_it() {
+    // (No annotation says what the stubs return when the library fails.)
+    for text in [
+        "struct h;\nint f(struct h *h);",
+        "void drop(void *p LG_INSIDE);\nint f(char **s LG_OUT LG_STRING LG_FREED(drop));",
+        "struct h;\nint tell(struct h *h) LG_ERROR(0);\nint f(struct h *h, char *b LG_INOUT LG_SIZE(lg_told(tell, h, lg_result)));",
+        "struct h;\nstruct r { int n; struct h *h; };\nint f(struct r *r LG_INOUT, int (*g)(int n));",
+    ] {
+        let refused = plan(&header_of(text));
+        assert_eq!(refused.refusals.iter().map(|refusal| &*refusal.function).collect::<Vec<_>>(), ["f"]);
+        let kept = plan(&header_of(&text.replace("int f(", "void f(")));
+        assert!(kept.refusals.is_empty(), "{}", kept.refusals[0]);
+        let without = plan(&header_of(text.rsplit_once('\n').unwrap_or_default().0));
+        let of = |plan: &Plan| {
+            let types = (plan.callbacks.len(), plan.records.len());
+            (types, plan.handles.clone(), plan.told.clone(), plan.freers.clone())
+        };
+        assert_eq!(of(&refused), of(&without), "{text}");
+        assert_ne!(of(&kept), of(&without), "{text}: it brings something");
     }
 }

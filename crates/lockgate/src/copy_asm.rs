@@ -78,7 +78,8 @@ lockgate_copy:
     .cfi_endproc
     .size lockgate_copy,.-lockgate_copy
 
-    # Stack arguments: words, of which only the bits that rcx leads to are stored. Changes rax and rdx.
+    # Stack arguments: words, of which only the bits that rcx leads to are stored. Changes rax and rdx. (`copy_from_host` of emit.rs has the
+    # same inline, where a fault is to end the call.)
     .p2align 4
     .globl lockgate_copy_arguments
     .hidden lockgate_copy_arguments

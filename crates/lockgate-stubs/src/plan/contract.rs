@@ -203,15 +203,18 @@ impl Types<'_> {
 
     /// What stubs read of a declaration beside the plan: bounds, sizes of what goes back, whose a handle is.
     fn notes(&self, parameter: &Parameter) -> Notes {
+        let notes = self.header.notes(parameter);
         Notes {
-            // The plan has these.
+            // The plan has these; and whether a buffer, which has a size, is text, it does not have.
             direction: None,
             opaque: false,
+            callback: false,
+            string: notes.string && notes.size.is_some(),
             // These say of whom something is, and how it was written.
             home: None,
             entry: false,
             spelled: BTreeSet::new(),
-            ..self.header.notes(parameter)
+            ..notes
         }
     }
 

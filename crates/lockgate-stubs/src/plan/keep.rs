@@ -65,7 +65,9 @@ impl Planner<'_> {
             Kept::Heap => _ = left.freed.insert(name.to_owned()),
             Kept::Until(function) => {
                 left.owned.insert(name.to_owned(), function.clone());
-                self.plan.freers.insert(function);
+                if self.plan.freers.insert(function.clone()) {
+                    self.added.freers.push(function);
+                }
             }
         }
     }

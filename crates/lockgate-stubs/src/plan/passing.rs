@@ -2,7 +2,7 @@
 use super::{Buffer, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
 use crate::expression::Expression;
-use crate::header::model::{CType, Parameter, Prototype, Shape, without_folder};
+use crate::header::model::{CType, Parameter, Shape, without_folder};
 
 impl Planner<'_> {
     /// How `parameter` goes in, one of `siblings` (itself among them).
@@ -562,7 +562,9 @@ fn is_called(parameter: &Parameter) -> bool {
     matches!(parameter.kind.shape, Shape::Function(_)) && parameter.notes.dispose.is_none()
 }
 
-/// What is called so is often memory.
+/// What is called so is often memory: of `void *` beside a callback, which is the program's data otherwise (`sqlite3_result_blob64`). A name that is
+/// taken for one by mistake costs an annotation; one that is missing, a token in place of memory. So words of directions are among them (`src`,
+/// `into`), which `says_bytes` does not have: text has these names, too.
 fn says_room(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words: Vec<&str> = name.split('_').collect();
@@ -573,14 +575,15 @@ fn says_room(name: &str) -> bool {
     words.iter().any(|word| room.contains(word)) || name.ends_with("buf") || name.ends_with("buffer")
 }
 
-/// A name that lengths have.
+/// A name that lengths have (`nbyte` is SQLite's): what stands before such a number may be as long as it says.
 fn is_length(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.trim_matches('_');
     name == "n" || ["len", "length", "size", "bytes", "nbyte"].iter().any(|end| name.ends_with(end))
 }
 
-/// What is called so is often no text, even if it is made of characters.
+/// What is called so is often no text, even if it is made of characters: names of digests, packets and hashes in the headers of libraries
+/// (`archive_entry_digest`, `libssh2_hostkey_hash`, opus), of which the program would get as much as there is before the first zero.
 pub(super) fn says_bytes(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.trim_matches('_');

@@ -516,7 +516,8 @@ impl Emitter<'_> {
                 ; dec r12
                 ; jnz ->word
             ),
-            // As `lockgate_copy_arguments`: what a value leaves unused of its word never reaches memory that the callee's threads can read.
+            // As `lockgate_copy_arguments`: what a value leaves unused of its word never reaches memory that the callee's threads can read. (Not
+            // that routine: a fault in it ends the copy and counts as the host's, and one here is to end the call.)
             Some(masks) => code!(self
                 ; mov rbp, QWORD masks.as_ptr() as i64
                 ; ->word:

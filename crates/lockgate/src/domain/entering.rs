@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Time that a module without a time limit has for what a thread that ends has left in it: no call is in progress whose own would count.
 const LEAVING: Duration = Duration::from_secs(5);
 
-/// A mask.
+/// The set of all signals, as the kernel takes it.
 const ALL_SIGNALS: u64 = u64::MAX;
 
 impl Core {

@@ -11,7 +11,6 @@ mod images;
 mod life;
 mod limits;
 mod options;
-mod place_sys;
 mod program;
 mod reclamation;
 mod rest;

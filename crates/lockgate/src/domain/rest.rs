@@ -10,10 +10,9 @@
 //! where that began, and a handler of the host's that has interrupted the code gets here.) Other threads' domains are left alone: they may be
 //! entering at this moment.
 use super::core::Core;
-use super::place_sys::next_call;
 use super::slots::{RestingStorage, Slots, resting};
 use crate::call::thread_sys;
-use crate::host::{Once, PerProcess, locked};
+use crate::host::{Once, PerProcess, end_process, locked};
 use crate::space::Stride;
 use lockgate_syscall::Protection;
 use rustix::io::Errno;
@@ -133,6 +132,21 @@ fn make_room() -> bool {
     rested > 0
 }
 
+/// Has `copy` copy memory that nothing can change from now on. False if that cannot be done: the memory can be written as before.
+///
+/// # Errors
+/// It cannot, and the memory stays as it is.
+fn copied_still(
+    mut protect: impl FnMut(Protection) -> Result<(), Errno>,
+    copy: impl FnOnce() -> Result<(), Errno>,
+) -> Result<bool, Errno> {
+    match protect(Protection::Read).and_then(|()| copy()) {
+        Ok(()) => Ok(true),
+        // (What protects may have done so in part.)
+        Err(_) => protect(Protection::ReadWrite).map(|()| false),
+    }
+}
+
 impl Core {
     /// Gives the stacks back if no thread is inside. True if it did.
     fn rest(&self) -> bool {
@@ -147,7 +161,7 @@ impl Core {
         let idle = match own {
             Some(thread) => {
                 let is_inside = thread_sys::is_inside(thread) || thread.has_calls_in(self.base());
-                !is_inside && next_call(thread, self.id()) == self.entry_rsp(&slots, 0)
+                !is_inside && thread.place(self.id()) == self.entry_rsp(&slots, 0)
             }
             None => first.is_none() && slots.first_parked,
         };
@@ -157,12 +171,16 @@ impl Core {
         else {
             return false;
         };
-        if self.stride().protect(data, length, Protection::Read).is_err() {
-            return false;
-        }
         // A thread of the host's that writes there from now on waits for the domain to wake.
-        if self.stride().read(storage.start, &mut kept.0).is_err() {
-            return self.stride().protect(data, length, Protection::ReadWrite).is_err();
+        let protect = |rights| self.stride().protect(data, length, rights);
+        match copied_still(protect, || self.stride().read(storage.start, &mut kept.0)) {
+            Ok(true) => {}
+            Ok(false) => return false,
+            // The next call would fault at its first write, and the module be blamed for it.
+            Err(error) => end_process(format_args!(
+                "cannot make the stacks of domain {} writable: {error}",
+                self.name()
+            )),
         }
         if let Some(thread) = own {
             thread.set_slot(self.id(), 0);
@@ -202,5 +220,29 @@ impl Core {
             return woken;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was not copied is writable as before, or said not to be. Red where a domain counts as at rest that has its stacks, and cannot write them.
+    #[test]
+    fn what_is_not_copied_is_as_before() {
+        for (first, copy, second, result, rights) in [
+            (true, true, true, Ok(true), Protection::Read),
+            (true, false, true, Ok(false), Protection::ReadWrite),
+            (true, false, false, Err(Errno::NOMEM), Protection::Read),
+            (false, true, true, Ok(false), Protection::ReadWrite),
+            (false, true, false, Err(Errno::NOMEM), Protection::ReadWrite),
+        ] {
+            let mut has = Protection::ReadWrite;
+            let mut works = [first, second].into_iter();
+            let to = |works: bool| if works { Ok(()) } else { Err(Errno::NOMEM) };
+            let protect = |rights| to(works.next().unwrap()).inspect(|()| has = rights);
+            assert_eq!(copied_still(protect, || to(copy)), result);
+            assert_eq!(has, rights);
+        }
     }
 }
