@@ -1,4 +1,4 @@
-//! `make check` and `make test`: builds the test programs of a lane and runs them, as many at a time as there are processors, each in a
+//! `make check` and `make test`: builds the test programs of a lane and runs them, one more at a time than there are processors, each in a
 //! process of its own under `scripts/watchdog.sh`, the first ones while others are still being built. README.md says why cargo does not run
 //! them.
 #![forbid(unsafe_code)]
@@ -94,7 +94,8 @@ fn run(root: &Path, wanted: Wanted<'_>, targets: &[&str], slow: &[Slow]) -> Resu
     thread::scope(|scope| -> Result<()> {
         let work =
             |worker: usize| iter::from_fn(|| queue.next(worker)).try_for_each(|work| work.run(root, &ended));
-        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        // One more than there are processors: a tenth of the time that programs take is waiting.
+        let jobs = thread::available_parallelism().map_or(1, usize::from) + 1;
         let workers: Vec<_> = (0..jobs).map(|worker| scope.spawn(move || work(worker))).collect();
         let built = program::build(root, wanted, found);
         match built {

@@ -28,6 +28,9 @@ pub struct Tracee {
     cpus: [CpuSet; 2],
 }
 
+/// Debug register 7, for the first breakpoint.
+const ENABLED: usize = 1;
+
 /// `si_code` of the trap of `int3`.
 const OF_INT3: i32 = 0x80;
 
@@ -140,7 +143,6 @@ impl Tracee {
 
     /// On until it is about to execute what lies at `address`, for the `times`th time. False if it stops at a mark before.
     pub fn go_to(self, address: u64, times: usize) -> bool {
-        const ENABLED: usize = 1;
         self.set_debug_register(0, address as usize);
         self.set_debug_register(7, ENABLED);
         let (mut stop, mut came) = (Stop::Mark, 0);
@@ -154,6 +156,33 @@ impl Tracee {
         }
         self.set_debug_register(7, 0);
         came == times
+    }
+
+    /// Whether it has just been called from the instruction where it stood `before`, or is about to begin the handler of the signal that it stopped
+    /// for there.
+    pub fn has_called(self, before: (u64, Stop)) -> bool {
+        /// No instruction is longer.
+        const LONGEST: u64 = 15;
+        let (place, stop) = before;
+        matches!(stop, Stop::Signal(_)) || (1..=LONGEST).contains(&self.return_address().wrapping_sub(place))
+    }
+
+    /// The word on top of its stack. (It has just been written.)
+    fn return_address(self) -> u64 {
+        unsafe { libc::ptrace(libc::PTRACE_PEEKDATA, self.number, self.stack(), 0) as u64 }
+    }
+
+    /// On until the function returns at whose first instruction it stands, or to the next mark.
+    pub fn go_back(self, from: Stop) -> Stop {
+        let (address, stack) = (self.return_address(), self.stack());
+        self.set_debug_register(0, address as usize);
+        self.set_debug_register(7, ENABLED);
+        let mut stop = self.go_on(from);
+        while stop != Stop::Mark && !(stop == Stop::Step && self.stack() > stack) {
+            stop = self.go_on(stop);
+        }
+        self.set_debug_register(7, 0);
+        stop
     }
 
     fn set_debug_register(self, number: usize, value: usize) {
