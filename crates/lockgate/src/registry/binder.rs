@@ -374,7 +374,9 @@ impl Entry {
                 let (core, signature) = (core.clone(), self.signature.clone());
                 let caller = client.import.map(|(core, _)| &***core);
                 let (on_failure, concurrent) = (request.on_failure, !self.export.serialize);
-                let binding = Binding::listed(core, signature, caller, policy, on_failure, row, concurrent)?;
+                let limit = request.limit;
+                let binding =
+                    Binding::listed(core, signature, caller, policy, on_failure, row, concurrent, limit)?;
                 let binding = Arc::new(binding);
                 let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
                 let (weak, rebind) = (Arc::downgrade(&binding), request.rebind);
