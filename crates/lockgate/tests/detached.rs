@@ -641,9 +641,9 @@ fn measure_what_a_detachable_call_costs() {
     let mut rounds: [Vec<u64>; 6] = Default::default();
     for _ in 0..15 {
         for (function, times) in functions.iter().zip(&mut rounds) {
-            times.push(each(&mut || drop(function.call().unwrap()), CALLS));
+            times.push(each(&mut || _ = function.call().unwrap(), CALLS));
         }
-        let mut handed = || drop(functions[0].call_async(&workers).unwrap().wait().unwrap());
+        let mut handed = || _ = functions[0].call_async(&workers).unwrap().wait().unwrap();
         rounds[3].push(each(&mut handed, CALLS / 20));
         rounds[4].push(late(CallLimit::new(Duration::from_millis(20))));
         let (ended, before) = (plain.usage().detached_ended, plain.usage().detached);
