@@ -135,7 +135,8 @@ fn a_visitors_crash_is_its_own() {
 fn a_call_goes_on_without_its_caller() {
     let store = "exports = { late = 'late', stay = 'stay', bump = 'bump' }\ndetached_limit = '20s'";
     let client = |import: &str| format!("depends_on = ['store']\nimports = {{ theirs = {import} }}");
-    let detached = client("{ from = 'store.late', on_failure = -7, time_limit = '20ms', on_expiry = 'detach' }");
+    let detached =
+        client("{ from = 'store.late', on_failure = -7, time_limit = '20ms', on_expiry = 'detach' }");
     let stopped = client("{ from = 'store.stay', on_failure = -8, time_limit = '20ms' }");
     let site = site(&[
         ("store", "'serves'", store),

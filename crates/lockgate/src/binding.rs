@@ -12,16 +12,14 @@ pub use pointers::{begins_elsewhere, failed_elsewhere, take_call_error};
 
 use crate::call::call_abi::{CallAbi, Caller};
 use crate::call::interruptions_sys::Left;
-use crate::call::layout::{
-    BindingHeader, DETACHES, GIVES_UP, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE,
-};
+use crate::call::layout::{BindingHeader, DETACHES, GIVES_UP, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};
 use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
+use crate::call::thunks::gate_thunk;
 use crate::call::{
     self, AnyDomain, Closed, Gate, Info, Instance, Lent, OnFailure, Thunk, flags, of_function, signals_sys,
     thread_sys, tsan_sys, watch,
 };
-use crate::call::thunks::gate_thunk;
 use crate::error::{BindError, CallError};
 use crate::host::environment;
 use crate::module::Module;

@@ -5,7 +5,8 @@ use crate::common::{Guest, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     Allow, CallError, CallLimit, Domain, DomainOptions, Expiry, Export, FaultKind, Function, HostFunction,
-    Module, OnFailure, Pointer, Policy, Principal, Rebind, Registry, Region, Request, Rights, Version, Workers,
+    Module, OnFailure, Pointer, Policy, Principal, Rebind, Region, Registry, Request, Rights, Version,
+    Workers,
 };
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -248,7 +249,8 @@ fn every_register_goes_on() {
 #[test]
 fn waits_go_on() {
     let _watchdog = watchdog("waits of detached calls");
-    const NAMES: [&str; 8] = ["nanosleep", "read", "poll", "futex", "select", "epoll_wait", "sem_wait", "a mutex"];
+    const NAMES: [&str; 8] =
+        ["nanosleep", "read", "poll", "futex", "select", "epoll_wait", "sem_wait", "a mutex"];
     let (domain, told) = domain(options());
     for which in 0..8 {
         let name = NAMES[which as usize];
@@ -290,7 +292,11 @@ fn a_call_with_a_function_of_the_hosts_is_stopped() {
     let _watchdog = watchdog("a function of the host's that waits");
     let host = HostFunction::new(move |domain: &Domain, what: i64| {
         // Until the limit has passed, as another call of it shows that began later.
-        let other = domain.bind_within::<Nullary>("forever", Policy::default(), CallLimit::new(Duration::from_millis(60)));
+        let other = domain.bind_within::<Nullary>(
+            "forever",
+            Policy::default(),
+            CallLimit::new(Duration::from_millis(60)),
+        );
         std::thread::scope(|threads| {
             threads.spawn(|| other.expect("a function").call().expect_err("it never ends"));
         });
@@ -340,7 +346,9 @@ fn a_call_with_lent_memory_is_stopped() {
 fn a_fault_of_a_detached_call_is_told() {
     let _watchdog = watchdog("a fault of a detached call");
     let (domain, _told) = domain(options());
-    for (number, (name, kind)) in [("crash_later", FaultKind::Segv), ("exit_later", FaultKind::Exit(3))].into_iter().enumerate() {
+    for (number, (name, kind)) in
+        [("crash_later", FaultKind::Segv), ("exit_later", FaultKind::Exit(3))].into_iter().enumerate()
+    {
         domain.nullary("begin").call().unwrap();
         let error = domain.within_nullary(name, detaching(20)).call().expect_err(name);
         assert!(is_detached(&error), "{error}");
@@ -359,10 +367,9 @@ fn a_fault_of_a_detached_call_is_told() {
 #[test]
 fn a_detached_call_has_a_limit_of_its_own() {
     let _watchdog = watchdog("a detached call without end");
-    for options in [
-        options().detached_limit(Duration::from_millis(50)),
-        options().time_limit(Duration::from_millis(70)),
-    ] {
+    for options in
+        [options().detached_limit(Duration::from_millis(50)), options().time_limit(Duration::from_millis(70))]
+    {
         let (domain, _told) = domain(options);
         let error = domain.within_nullary("forever", detaching(20)).call().expect_err("it never ends");
         assert!(is_detached(&error), "{error}");
@@ -371,7 +378,8 @@ fn a_detached_call_has_a_limit_of_its_own() {
         assert_eq!(fault.kind(), FaultKind::TimeOut, "{fault}");
     }
     // A server that wants none has none; and the domain's own limit counts where it is shorter.
-    for options in [options().detached_limit(Duration::ZERO), options().time_limit(Duration::from_millis(20))] {
+    for options in [options().detached_limit(Duration::ZERO), options().time_limit(Duration::from_millis(20))]
+    {
         let (domain, _told) = domain(options);
         let error = domain.within_nullary("forever", detaching(20)).call().expect_err("it never ends");
         assert!(is_stopped(&error), "{error}");
@@ -450,7 +458,8 @@ fn many_go_on_at_once() {
 #[test]
 fn a_detached_call_ends_with_its_domain() {
     let _watchdog = watchdog("the end of a domain");
-    let end: [(&str, fn(Domain)); 3] = [("kill", |domain| domain.kill()), ("close", Domain::close), ("drop", drop)];
+    let end: [(&str, fn(Domain)); 3] =
+        [("kill", |domain| domain.kill()), ("close", Domain::close), ("drop", drop)];
     for (what, end) in end {
         let (domain, _told) = domain(options());
         let keeps = domain.keep();
@@ -566,7 +575,9 @@ fn a_caller_may_end_first() {
 #[test]
 fn a_detached_call_keeps_its_turn() {
     let _watchdog = watchdog("turns");
-    for options in [options().exclusive(Duration::from_millis(30)), options().serialize(Duration::from_millis(30))] {
+    for options in
+        [options().exclusive(Duration::from_millis(30)), options().serialize(Duration::from_millis(30))]
+    {
         let (domain, _told) = domain(options.detached_limit(Duration::from_millis(300)));
         domain.within_nullary("forever", detaching(20)).call().expect_err("it never ends");
         let error = domain.nullary("has_done").call().expect_err("it is busy");

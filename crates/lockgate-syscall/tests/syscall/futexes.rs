@@ -9,7 +9,11 @@ const WAIT: u64 = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64;
 const WAKE: u64 = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u64;
 
 fn waiter(guest: &Guest, word: u64, slot: u32) -> Outcome {
-    guest.call_as(libc::SYS_futex, &[word, WAIT, 0, 0], Thread { slot, deadline: None, stopped: || false, detaches: false })
+    guest.call_as(
+        libc::SYS_futex,
+        &[word, WAIT, 0, 0],
+        Thread { slot, deadline: None, stopped: || false, detaches: false },
+    )
 }
 
 /// Wakes until `wanted` sleepers have been woken in all: they may arrive late.

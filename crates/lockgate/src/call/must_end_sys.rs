@@ -63,7 +63,8 @@ pub(super) unsafe fn is_over(state: &ThreadState, record: *const EntryRecord) ->
                     .as_ref()
                     .is_none_or(|binding| (*binding.domain).is_killed() || (*binding.info).is_stopped())
                 || is_outlived(state, record.cast())
-                || overdue_limit(state, record.cast()).is_some() && !may_detach(state, record, (*record).control))
+                || overdue_limit(state, record.cast()).is_some()
+                    && !may_detach(state, record, (*record).control))
     }
 }
 

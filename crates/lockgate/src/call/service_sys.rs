@@ -242,7 +242,9 @@ unsafe extern "C" fn lockgate_service(
     };
     let emulated = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         // SAFETY: the caller's.
-        unsafe { in_context(gate, None, (deadline.map(|deadline| deadline.at), detaches), is_stopped, emulate) }
+        unsafe {
+            in_context(gate, None, (deadline.map(|deadline| deadline.at), detaches), is_stopped, emulate)
+        }
     }));
     match emulated.map(|outcome| outcome.unwrap_or(Outcome::Return(0))) {
         Ok(Outcome::Return(value)) => value,

@@ -8,6 +8,7 @@
 use super::block_sys::block;
 use super::codes::Code;
 use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
+use super::handover_sys;
 use super::instance::Instance;
 use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, MOST_VECTORS, UCONTEXT, live_below, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
@@ -15,7 +16,6 @@ use super::layout::{
     EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame, UNHIDDEN_COMPONENTS,
     UNHIDDEN_ENVIRONMENT, UNHIDDEN_MXCSR, component,
 };
-use super::handover_sys;
 use super::must_end_sys::{is_over, may_detach, why_stop};
 use super::repair_sys::{self, Found};
 use super::resume_sys::{self, Over, forget_handlers, interrupted, is_label};
@@ -400,7 +400,8 @@ unsafe fn of_cut_short(
         let domain = &*(*(*entry(gate)).binding).domain;
         let slot = domain.contexts().home(domain.slot_of((*gate).control));
         // (Where a signal waits, that may be what has ended it.)
-        let was_left = registers.result == -i64::from(Errno::INTR.raw_os_error()) && !domain.process().wakes(slot);
+        let was_left =
+            registers.result == -i64::from(Errno::INTR.raw_os_error()) && !domain.process().wakes(slot);
         let may_be = !was_left || domain.process().may_be_made_again(frame.number, frame.arguments);
         match may_be && has_room(domain, (*gate).control) {
             true => of_system_call(state, gate, frame, registers, was_left),

@@ -599,7 +599,9 @@ fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
         stack_size: table.string("stack_size", domain::size)?.unwrap_or(domain::STACK),
     };
     let mut options = settings.options();
-    if let Some(limit) = table.string("detached_limit", |text| if text == "0" { Ok(Duration::ZERO) } else { domain::time(text) })? {
+    if let Some(limit) = table
+        .string("detached_limit", |text| if text == "0" { Ok(Duration::ZERO) } else { domain::time(text) })?
+    {
         options = options.detached_limit(limit);
     }
     let mut names = BTreeSet::new();
