@@ -360,6 +360,7 @@ const ADDRESSES: [&str; 34] = [
     "call/failure_sys.rs",
     "call/fronts_sys.rs",
     "call/gate_sys.rs",
+    "call/handover_sys.rs",
     "call/interrupt_sys.rs",
     "call/must_end_sys.rs",
     "call/proxy_asm.rs",
