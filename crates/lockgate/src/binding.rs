@@ -129,6 +129,13 @@ impl Terms {
     }
 }
 
+/// What both sides of a binding ask for, and what the caller says of calls that fail or take long.
+pub(crate) struct Wishes {
+    pub policy: Policy,
+    pub on_failure: OnFailure,
+    pub limit: Option<CallLimit>,
+}
+
 /// How one of the module's own procedures is called by the runtime.
 #[derive(Default)]
 pub(crate) struct Internal<'a> {
@@ -211,12 +218,11 @@ impl Binding {
         domain: Arc<dyn AnyDomain>,
         signature: Signature,
         caller: Option<&Instance>,
-        policy: Policy,
-        on_failure: OnFailure,
+        wishes: Wishes,
         row: Option<Arc<Row>>,
         concurrent: bool,
-        limit: Option<CallLimit>,
     ) -> Result<Binding, BindError> {
+        let Wishes { policy, on_failure, limit } = wishes;
         let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.state_usage()));
         let image = domain.image();
         let terms = Terms { on_failure, row, concurrent, limit, ..Terms::new(caller, policy) };

@@ -348,7 +348,7 @@ const COPIES: [&str; 12] = [
 
 /// Files there that take a number for an address of the host's own, or read one as it is: records, frames and blocks of threads, code, what the
 /// kernel wrote for a signal's handler, arguments of the host's functions. No window: a domain changes what it has while that is looked at.
-const ADDRESSES: [&str; 34] = [
+const ADDRESSES: [&str; 35] = [
     "binding/invoke_sys.rs",
     "call/admission_sys.rs",
     "call/admit_sys.rs",

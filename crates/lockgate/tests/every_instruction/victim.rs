@@ -327,7 +327,7 @@ fn server() -> Guest {
         static volatile long kept_late;
         long late_result(long x) { return x + kept_late; }
         #define LATE(name) long late_##name(long x) { kept_late = -1; long result = name(x); return kept_late = result; }
-        LATE(increment) LATE(ask_directly) LATE(jump) LATE(reopens) LATE(doze) LATE(raise_own) LATE(turn)
+        LATE(increment) LATE(ask_directly) LATE(jump) LATE(reopens) LATE(doze)
         struct wide { char bytes[1000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
             host(x);
