@@ -458,8 +458,8 @@ fn many_go_on_at_once() {
 #[test]
 fn a_detached_call_ends_with_its_domain() {
     let _watchdog = watchdog("the end of a domain");
-    let end: [(&str, fn(Domain)); 3] =
-        [("kill", |domain| domain.kill()), ("close", Domain::close), ("drop", drop)];
+    type End = fn(Domain);
+    let end: [(&str, End); 3] = [("kill", |domain| domain.kill()), ("close", Domain::close), ("drop", drop)];
     for (what, end) in end {
         let (domain, _told) = domain(options());
         let keeps = domain.keep();
