@@ -391,7 +391,7 @@ impl From<&CallError> for Failure {
             CallError::Depth(_) => Status::Depth,
             CallError::QueueFull { .. } => Status::QueueFull,
             CallError::Cancelled(_) => Status::Cancelled,
-            CallError::Deadline(_) => Status::Deadline,
+            CallError::Deadline(_) | CallError::Detached { .. } => Status::Deadline,
             CallError::CpuTime(_) => Status::CpuTime,
             CallError::Killed(_) => Status::Killed,
             CallError::Interrupted(_) => Status::Interrupted,

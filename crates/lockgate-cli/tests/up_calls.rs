@@ -18,7 +18,7 @@ static CALLS: LazyLock<PathBuf> = LazyLock::new(|| {
     let module = support::shared_folder().join("calls.lg");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/calls.c");
     let exports =
-        ["bump", "count", "crash", "leave", "back", "stay"].map(|name| format!("long {name}(long)"));
+        ["bump", "count", "crash", "leave", "back", "stay", "late"].map(|name| format!("long {name}(long)"));
     let mut cc = Command::new(env!("CARGO_BIN_EXE_lockgate"));
     cc.args(["cc", "-w", "-g", "-O1", "-o"]).args([&module, &source]).args(["--gate", "long theirs(long)"]);
     for export in &exports {
@@ -127,6 +127,27 @@ fn a_visitors_crash_is_its_own() {
     }
     up.term();
     up.wait();
+}
+
+/// A client that does not wait longer goes on, and so does what it has called, which ends in the server's time. Red if it is stopped: then the
+/// server never says that it has worked.
+#[test]
+fn a_call_goes_on_without_its_caller() {
+    let store = "exports = { late = 'late', stay = 'stay', bump = 'bump' }\ndetached_limit = '20s'";
+    let client = |import: &str| format!("depends_on = ['store']\nimports = {{ theirs = {import} }}");
+    let detached =
+        client("{ from = 'store.late', on_failure = -7, time_limit = '20ms', on_expiry = 'detach' }");
+    let stopped = client("{ from = 'store.stay', on_failure = -8, time_limit = '20ms' }");
+    let site = site(&[
+        ("store", "'serves'", store),
+        ("detached", "'once', '200'", &detached),
+        ("stopped", "'once', '0'", &stopped),
+        ("calls", "'calls', '100'", &client("'store.bump'").replace("['store']", "['store', 'detached']")),
+    ]);
+    let mut up = site.up();
+    up.until_all(&["detached | -7", "stopped  | -8", "store    | has worked", "calls    | called"]);
+    up.term();
+    up.ends(0);
 }
 
 /// A program that is asked to end does so in its time, and so does `lockgate up`, whatever the program that it has called does; that one goes on.

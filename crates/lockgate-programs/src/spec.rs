@@ -1,7 +1,9 @@
 //! What one program is, and how it is to be treated.
 
 use lockgate::syscall::Grants;
-use lockgate::{CreateError, DomainOptions, Module, OnFailure, Policy, Program, Rebind, Request, Version};
+use lockgate::{
+    CallLimit, CreateError, DomainOptions, Module, OnFailure, Policy, Program, Rebind, Request, Version,
+};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -181,6 +183,7 @@ pub struct Imported {
     pub(crate) version: Option<Version>,
     pub(crate) policy: Policy,
     pub(crate) on_failure: OnFailure,
+    pub(crate) limit: Option<CallLimit>,
 }
 
 impl Imported {
@@ -193,6 +196,7 @@ impl Imported {
             version: None,
             policy: Policy::default(),
             on_failure: OnFailure::default(),
+            limit: None,
         }
     }
 
@@ -214,13 +218,20 @@ impl Imported {
         self
     }
 
+    /// How long the caller waits for a call, and what becomes of it then.
+    pub fn within(mut self, limit: CallLimit) -> Imported {
+        self.limit = Some(limit);
+        self
+    }
+
     pub(crate) fn request(&self) -> Request {
         let name = registered(&self.program, &self.export);
         let request = match self.version {
             Some(version) => Request::new(name, version),
             None => Request::newest(name),
         };
-        request.policy(self.policy).on_failure(self.on_failure).rebind(Rebind::Yes)
+        let request = request.policy(self.policy).on_failure(self.on_failure).rebind(Rebind::Yes);
+        self.limit.into_iter().fold(request, Request::within)
     }
 }
 

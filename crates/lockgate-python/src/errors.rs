@@ -113,7 +113,7 @@ fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
         CallError::QueueFull { domain, .. } => ("QuotaExceeded", Some(domain)),
         CallError::Memory(_) => ("QuotaExceeded", None),
         CallError::Cancelled(domain) | CallError::Interrupted(domain) => ("Cancelled", Some(domain)),
-        CallError::Deadline(domain) => ("Timeout", Some(domain)),
+        CallError::Deadline(domain) | CallError::Detached { domain, .. } => ("Timeout", Some(domain)),
         CallError::Killed(domain) => ("Killed", Some(domain)),
         CallError::Restarted(domain) => ("Restarted", Some(domain)),
         CallError::Revoked(_) => ("Revoked", None),

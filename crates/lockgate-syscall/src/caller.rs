@@ -154,6 +154,8 @@ pub struct Thread {
     pub deadline: Option<Instant>,
     /// Tells whether the call in progress was stopped: asked whenever a blocked call wakes up.
     pub stopped: fn() -> bool,
+    /// The call in progress does not end at the deadline, but goes on elsewhere: what waits returns there as if a signal had come.
+    pub detaches: bool,
 }
 
 /// Signals that end a wait.

@@ -556,6 +556,35 @@ impl Process {
         }
     }
 
+    /// Whether a system call whose wait was cut short may be made once more, because its caller's time was over and the call goes on elsewhere:
+    /// that comes once, so a wait may have all of its time again. None that waits with a mask of its own: it would take that for the one
+    /// before.
+    pub fn may_be_made_again(&self, number: u64, arguments: [u64; 6]) -> bool {
+        match number as i64 {
+            libc::SYS_futex
+            | libc::SYS_nanosleep
+            | libc::SYS_clock_nanosleep
+            | libc::SYS_poll
+            | libc::SYS_select
+            | libc::SYS_epoll_wait
+            | libc::SYS_read
+            | libc::SYS_readv
+            | libc::SYS_recvfrom
+            | libc::SYS_recvmsg
+            | libc::SYS_accept
+            | libc::SYS_accept4
+            | libc::SYS_write
+            | libc::SYS_writev
+            | libc::SYS_sendto
+            | libc::SYS_sendmsg
+            | libc::SYS_flock => true,
+            libc::SYS_ppoll => arguments[3] == 0,
+            libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => arguments[4] == 0,
+            libc::SYS_pselect6 => arguments[5] == 0,
+            _ => false,
+        }
+    }
+
     /// The mask of the thread of this slot.
     pub fn signal_mask(&self, slot: u32) -> u64 {
         self.signals().mask(slot)

@@ -116,7 +116,18 @@ impl Waits {
     pub(super) fn check(&self, thread: Thread) -> Result<(), Halt> {
         self.is_over(thread)?;
         match thread.deadline {
-            Some(deadline) if Instant::now() >= deadline => Err(Halt::Fault(Fault::TimeLimit)),
+            Some(deadline) if !thread.detaches && Instant::now() >= deadline => {
+                Err(Halt::Fault(Fault::TimeLimit))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for a wait, which a call that goes on elsewhere leaves at its deadline as by a signal: what it has done so far is told.
+    fn check_wait(&self, thread: Thread) -> Result<(), Halt> {
+        self.check(thread)?;
+        match thread.deadline {
+            Some(deadline) if thread.detaches && Instant::now() >= deadline => Err(Errno::INTR.into()),
             _ => Ok(()),
         }
     }
@@ -186,7 +197,7 @@ impl Waits {
             if sleeper.woken.load(Ordering::SeqCst) {
                 break Ok(Wake::Woken);
             }
-            if let Err(halt) = self.check(thread) {
+            if let Err(halt) = self.check_wait(thread) {
                 break Err(halt);
             }
             if caller.signals.wake(thread.slot) {
@@ -194,6 +205,9 @@ impl Waits {
             }
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
+                if until.is_none_or(|until| Instant::now() < until) {
+                    continue; // it is the deadline
+                }
                 if looks == 0 {
                     caller.sleep.has_waited();
                 }
@@ -241,7 +255,7 @@ impl Waits {
         let limit = [caller.thread.deadline, until].into_iter().flatten().min();
         loop {
             // (What comes behind this look interrupts the sleep, if it can.)
-            self.check(caller.thread)?;
+            self.check_wait(caller.thread)?;
             if caller.signals.wake(caller.thread.slot) {
                 return Err(Errno::INTR.into());
             }
@@ -328,7 +342,7 @@ impl Waits {
             if ready > 0 && fds[1..].iter().any(|fd| !fd.revents().is_empty()) {
                 break true;
             }
-            self.check(thread)?;
+            self.check_wait(thread)?;
             if caller.signals.wake(thread.slot) {
                 return Err(Errno::INTR.into());
             }

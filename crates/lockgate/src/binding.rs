@@ -11,9 +11,11 @@ pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::{begins_elsewhere, failed_elsewhere, take_call_error};
 
 use crate::call::call_abi::{CallAbi, Caller};
-use crate::call::layout::{BindingHeader, GIVES_UP, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};
+use crate::call::interruptions_sys::Left;
+use crate::call::layout::{BindingHeader, DETACHES, GIVES_UP, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};
 use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
+use crate::call::thunks::gate_thunk;
 use crate::call::{
     self, AnyDomain, Closed, Gate, Info, Instance, Lent, OnFailure, Thunk, flags, of_function, signals_sys,
     thread_sys, tsan_sys, watch,
@@ -32,6 +34,43 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
+/// What becomes of a call when its caller's time limit passes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Expiry {
+    /// It is stopped: [`FaultKind::TimeOut`](crate::FaultKind::TimeOut).
+    #[default]
+    Stop,
+    /// It goes on without its caller, which gets [`CallError::Detached`] at once: on a thread of the library's, which has the call's stacks and
+    /// thread-local storage in the domain from then on, and its turn, if it has one; until [`DomainOptions::detached_limit`](crate::DomainOptions::detached_limit)
+    /// or the domain's own time limit. Its result is dropped; [`Domain::usage`](crate::Domain::usage) counts it.
+    ///
+    /// It is stopped all the same where something of it is another's: in a function of the host's or a call of another domain, in a handler or a
+    /// context of the domain's, in a call that is nested in another one of the same domain, and while memory is lent for it; in a few system calls that
+    /// cannot be made once more, such as those that wait with a signal mask of their own; and where the system gives no thread.
+    Detach,
+}
+
+/// How long a caller waits for calls of one function ([`Domain::bind_within`](crate::Domain::bind_within),
+/// [`Request::within`](crate::Request::within)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimit {
+    time: Duration,
+    on_expiry: Expiry,
+}
+
+impl CallLimit {
+    /// So long, in whole milliseconds; then a call is stopped.
+    pub fn new(time: Duration) -> CallLimit {
+        CallLimit { time, on_expiry: Expiry::default() }
+    }
+
+    /// What becomes of a call then.
+    pub fn on_expiry(mut self, on_expiry: Expiry) -> CallLimit {
+        self.on_expiry = on_expiry;
+        self
+    }
+}
+
 /// An entry point of a domain, bound for one caller.
 pub(crate) struct Binding {
     thunk: Arc<Way>,
@@ -43,6 +82,9 @@ pub(crate) struct Binding {
     plan: Plan,
     policy: Policy,
     caller: Caller,
+    /// The caller's own, and what has the watcher keep it.
+    limit: Option<CallLimit>,
+    _watched: Option<watch::Interest>,
     /// What takes the calls of this binding, or of callers that ask, since its domain was restarted.
     successor: OnceLock<Arc<Binding>>,
     /// Its own raw function pointer was given out.
@@ -57,6 +99,8 @@ struct Parts {
     plan: Plan,
     terms: Terms,
     limit: Option<Duration>,
+    /// The caller's own limit.
+    callers: Option<CallLimit>,
     /// How long a call may wait for its turn in an exclusive domain, if not as long as the domain says.
     queue: Option<Duration>,
     /// The signature is unknown.
@@ -75,13 +119,21 @@ struct Terms {
     concurrent: bool,
     /// The calling thread has its turn already, for as long as it says itself.
     has_turn: bool,
+    limit: Option<CallLimit>,
 }
 
 impl Terms {
     fn new(caller: Caller, policy: Policy) -> Terms {
         let (on_failure, lent) = (OnFailure::default(), Lent::default());
-        Terms { caller, policy, on_failure, row: None, lent, concurrent: false, has_turn: false }
+        Terms { caller, policy, on_failure, row: None, lent, concurrent: false, has_turn: false, limit: None }
     }
+}
+
+/// What both sides of a binding ask for, and what the caller says of calls that fail or take long.
+pub(crate) struct Wishes {
+    pub policy: Policy,
+    pub on_failure: OnFailure,
+    pub limit: Option<CallLimit>,
 }
 
 /// How one of the module's own procedures is called by the runtime.
@@ -126,6 +178,21 @@ impl Binding {
         Binding::of_export(domain, &image, signature, Terms::new(Caller::Host, policy))
     }
 
+    /// The same for calls within `limit`.
+    ///
+    /// # Errors
+    /// [`BindError`].
+    pub fn within(
+        domain: Arc<dyn AnyDomain>,
+        signature: Signature,
+        policy: Policy,
+        limit: CallLimit,
+    ) -> Result<Binding, BindError> {
+        let image = domain.image();
+        let terms = Terms { limit: Some(limit), ..Terms::new(Caller::Host, policy) };
+        Binding::of_export(domain, &image, signature, terms)
+    }
+
     /// Binds a function of one of its images for calls from `caller`.
     ///
     /// # Errors
@@ -151,14 +218,14 @@ impl Binding {
         domain: Arc<dyn AnyDomain>,
         signature: Signature,
         caller: Option<&Instance>,
-        policy: Policy,
-        on_failure: OnFailure,
+        wishes: Wishes,
         row: Option<Arc<Row>>,
         concurrent: bool,
     ) -> Result<Binding, BindError> {
+        let Wishes { policy, on_failure, limit } = wishes;
         let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.state_usage()));
         let image = domain.image();
-        let terms = Terms { on_failure, row, concurrent, ..Terms::new(caller, policy) };
+        let terms = Terms { on_failure, row, concurrent, limit, ..Terms::new(caller, policy) };
         Binding::of_export(domain, &image, signature, terms)
     }
 
@@ -178,6 +245,7 @@ impl Binding {
             lent: if hands_on { info.lent().clone() } else { Lent::default() },
             concurrent: self.header.owner.is_null(),
             has_turn: false,
+            limit: self.limit,
         };
         Binding::of_export(domain, &image, signature.clone(), terms)
     }
@@ -222,8 +290,9 @@ impl Binding {
             address: image.at + export.address,
             signature,
             plan,
-            terms: Terms { policy: terms.policy.union(domain.terms().policy), ..terms },
             limit: domain.terms().time_limit,
+            callers: terms.limit,
+            terms: Terms { policy: terms.policy.union(domain.terms().policy), ..terms },
             queue: None,
             generic: false,
             pointer: None,
@@ -253,6 +322,7 @@ impl Binding {
             // Nothing of the host's registers stays behind in a new domain's memory.
             terms: Terms { has_turn, ..Terms::new(Caller::Host, Policy::MUTUAL_DISTRUST) },
             limit: queue.or(domain.terms().time_limit),
+            callers: None,
             queue,
             generic: false,
             pointer: None,
@@ -260,10 +330,45 @@ impl Binding {
         Some(Binding::make(domain, parts))
     }
 
+    /// By which a thread comes into `domain` that goes on with what is `left` of a call, for `limit` at most: at the thunk of a system call, whose
+    /// gate goes on with that. If the call has a turn, the thread has it.
+    ///
+    /// # Errors
+    /// There is no memory for it, or no watcher.
+    pub fn going_on(domain: Arc<dyn AnyDomain>, left: &Left, limit: Duration) -> std::io::Result<Binding> {
+        let word = Type::Integer { bytes: 8, signed: false };
+        let name = left.entry_point.clone();
+        let signature = Signature { name, result: word.clone(), parameters: vec![word] };
+        let terms = Terms::new(Caller::Host, Policy::MUTUAL_DISTRUST);
+        let parts = Parts {
+            address: gate_thunk(lockgate_abi::gate::SYSCALL),
+            plan: Plan::new(&signature).expect("one word fits in registers"),
+            signature,
+            terms: Terms { concurrent: true, has_turn: left.gives_up, ..terms },
+            limit: None,
+            callers: Some(CallLimit::new(limit)),
+            queue: None,
+            generic: false,
+            pointer: None,
+        };
+        Binding::make(domain, parts)
+    }
+
     fn make(domain: Arc<dyn AnyDomain>, parts: Parts) -> std::io::Result<Binding> {
         domain.here().map_err(std::io::Error::other)?;
-        let Parts { address, signature, plan, terms, limit, queue, generic, pointer } = parts;
-        let Terms { caller, policy, on_failure, row, lent, concurrent, has_turn } = terms;
+        let Parts { address, signature, plan, terms, limit, callers, queue, generic, pointer } = parts;
+        let Terms { caller, policy, on_failure, row, lent, concurrent, has_turn, limit: _ } = terms;
+        // (The shorter one.)
+        let own = callers.filter(|own| limit.is_none_or(|limit| own.time < limit));
+        let limit = own.map_or(limit, |own| Some(own.time));
+        let watched = match own {
+            Some(_) => Some(watch::Interest::new(true, None, false)?),
+            None => None,
+        };
+        let detaches = match own {
+            Some(CallLimit { on_expiry: Expiry::Detach, .. }) => DETACHES,
+            _ => 0,
+        };
         let takes_turns = domain.terms().exclusive.is_some() && !concurrent && !has_turn;
         let policy = measured(policy);
         let row = row.or_else(|| list(&signature, caller, policy));
@@ -323,8 +428,9 @@ impl Binding {
             retired: AtomicBool::new(false),
         };
         let gives_up = if (takes_turns || has_turn) && domain.terms().gives_up { GIVES_UP } else { 0 };
+        let more = gives_up | detaches;
         let own = flags(&abi) | by_function.map_or(0, |abi| of_function(&abi, &by_window));
-        let headers = Headers([header(&proxy, own | gives_up), header(&wide, flags(&by_window) | gives_up)]);
+        let headers = Headers([header(&proxy, own | more), header(&wide, flags(&by_window) | more)]);
         let (thunk, header) = match pointer.and_then(|pointer| pointer.front) {
             Some(front) => front.revive(headers),
             None => {
@@ -338,7 +444,20 @@ impl Binding {
         let name = || format!("thunk of {} [{}]", signature.name, domain.name());
         perf_map::list(thunk.code() as usize, Thunk::SIZE, name);
         let (successor, listed) = (OnceLock::new(), Once::new());
-        Ok(Binding { thunk, header, info, proxy, signature, plan, policy, caller, successor, listed })
+        Ok(Binding {
+            thunk,
+            header,
+            info,
+            proxy,
+            signature,
+            plan,
+            policy,
+            caller,
+            limit: callers,
+            _watched: watched,
+            successor,
+            listed,
+        })
     }
 
     pub fn name(&self) -> &str {

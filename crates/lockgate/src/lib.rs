@@ -55,7 +55,7 @@ use callback_sys as callback;
 use function_sys as function;
 use host_function_sys as host_function;
 
-pub use binding::{Dynamic, Frame, Value, take_call_error};
+pub use binding::{CallLimit, Dynamic, Expiry, Frame, Value, take_call_error};
 #[doc(hidden)]
 pub use binding::{begins_elsewhere, failed_elsewhere};
 pub use call::OnFailure;

@@ -10,6 +10,7 @@ mod common;
 mod contexts;
 mod copies_sys;
 mod crossings;
+mod detached;
 mod dl;
 mod domains;
 mod faults;

@@ -377,7 +377,7 @@ const COPIES: [&str; 12] = [
 
 /// Files there that take a number for an address of the host's own, or read one as it is: records, frames and blocks of threads, code, what the
 /// kernel wrote for a signal's handler, arguments of the host's functions. No window: a domain changes what it has while that is looked at.
-const ADDRESSES: [&str; 33] = [
+const ADDRESSES: [&str; 34] = [
     "binding/invoke_sys.rs",
     "call/admission_sys.rs",
     "call/admit_sys.rs",
@@ -389,6 +389,7 @@ const ADDRESSES: [&str; 33] = [
     "call/failure_sys.rs",
     "call/fronts_sys.rs",
     "call/gate_sys.rs",
+    "call/handover_sys.rs",
     "call/interrupt_sys.rs",
     "call/must_end_sys.rs",
     "call/proxy_asm.rs",

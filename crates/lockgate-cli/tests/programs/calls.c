@@ -39,6 +39,14 @@ long stay(long how) {
     for (;;) if (how != 2) poll(0, 0, how ? 1 : -1);
 }
 
+/* Works for a while, asleep and awake, and says that it has. */
+long late(long milliseconds) {
+    poll(0, 0, (int)milliseconds);
+    for (int i = 0; i < 1000; i++) step();
+    say(a == b ? "has worked" : "wrong");
+    return 1;
+}
+
 int main(int argc, char **argv) {
     const char *how = argv[1];
     long n = argc > 2 ? atol(argv[2]) : 0;

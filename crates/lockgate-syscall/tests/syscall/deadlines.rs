@@ -94,7 +94,7 @@ thread_local! {
 fn stopped_after(guest: &Guest, number: i64, arguments: &[u64], asked: u32) -> Outcome {
     LEFT.set(asked);
     let stopped = || LEFT.replace(LEFT.get().saturating_sub(1)) == 0;
-    guest.call_as(number, arguments, Thread { slot: 0, deadline: None, stopped })
+    guest.call_as(number, arguments, Thread { slot: 0, deadline: None, stopped, detaches: false })
 }
 
 /// A file as long as Linux allows is nearly all hole: the kernel frees that at once, and a hundred million pieces would take hours.

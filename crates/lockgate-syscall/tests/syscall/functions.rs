@@ -35,8 +35,11 @@ fn a_call_that_is_to_end_ends_among_many_functions() {
     let stopped = || LOOKS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 5;
     let guest = Guest::bare();
     let rows = guest.room(16);
-    let outcome =
-        guest.call_as(LG_FUNCTIONS, &[rows, 1, 1_999_999], Thread { slot: 0, deadline: None, stopped });
+    let outcome = guest.call_as(
+        LG_FUNCTIONS,
+        &[rows, 1, 1_999_999],
+        Thread { slot: 0, deadline: None, stopped, detaches: false },
+    );
     assert_eq!(outcome, Outcome::Fault(Fault::Stopped));
     assert_eq!(LOOKS.load(std::sync::atomic::Ordering::Relaxed), 6);
 }

@@ -9,7 +9,11 @@ const WAIT: u64 = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64;
 const WAKE: u64 = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u64;
 
 fn waiter(guest: &Guest, word: u64, slot: u32) -> Outcome {
-    guest.call_as(libc::SYS_futex, &[word, WAIT, 0, 0], Thread { slot, deadline: None, stopped: || false })
+    guest.call_as(
+        libc::SYS_futex,
+        &[word, WAIT, 0, 0],
+        Thread { slot, deadline: None, stopped: || false, detaches: false },
+    )
 }
 
 /// Wakes until `wanted` sleepers have been woken in all: they may arrive late.
@@ -92,7 +96,7 @@ fn absolute_waits_are_woken_by_their_bits() {
             let sleeper = |slot, bits| {
                 let (guest, operation) = (&guest, WAIT_BITS | flag as u64);
                 scope.spawn(move || {
-                    let thread = Thread { slot, deadline: None, stopped: || false };
+                    let thread = Thread { slot, deadline: None, stopped: || false, detaches: false };
                     guest.call_as(libc::SYS_futex, &[word, operation, 0, later, 0, bits], thread)
                 })
             };
@@ -141,7 +145,7 @@ fn requeueing_counts_and_compares() {
             .map(|slot| {
                 let guest = &guest;
                 scope.spawn(move || {
-                    let thread = Thread { slot, deadline: None, stopped: || false };
+                    let thread = Thread { slot, deadline: None, stopped: || false, detaches: false };
                     guest.call_as(libc::SYS_futex, &[from, WAIT, 5, 0], thread)
                 })
             })
@@ -191,7 +195,7 @@ fn robust_futexes_outlive_their_owner() {
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
             let timeout = Some(Instant::now() + Duration::from_secs(60));
-            let thread = Thread { slot: 1, deadline: timeout, stopped: || false };
+            let thread = Thread { slot: 1, deadline: timeout, stopped: || false, detaches: false };
             guest.call_as(libc::SYS_futex, &[first + 8, WAIT, tid, 0], thread)
         });
         // Its wait ends at once if it comes late: the word has changed.
@@ -245,7 +249,7 @@ fn no_wake_up_is_lost() {
         for parity in 0..2 {
             let guest = &guest;
             scope.spawn(move || {
-                let thread = Thread { slot: parity, deadline: None, stopped: || false };
+                let thread = Thread { slot: parity, deadline: None, stopped: || false, detaches: false };
                 for _ in 0..turns {
                     loop {
                         let now = guest.window.load_u32(word).unwrap();

@@ -347,7 +347,11 @@ impl Guest {
 
     /// Makes a call.
     pub fn call(&self, number: i64, arguments: &[u64]) -> Outcome {
-        self.call_as(number, arguments, Thread { slot: 0, deadline: None, stopped: || false })
+        self.call_as(
+            number,
+            arguments,
+            Thread { slot: 0, deadline: None, stopped: || false, detaches: false },
+        )
     }
 
     /// Makes a call as some thread.
@@ -383,7 +387,11 @@ impl Guest {
 
     /// Makes a call with a deadline.
     pub fn call_until(&self, number: i64, arguments: &[u64], deadline: Instant) -> Outcome {
-        self.call_as(number, arguments, Thread { slot: 0, deadline: Some(deadline), stopped: || false })
+        self.call_as(
+            number,
+            arguments,
+            Thread { slot: 0, deadline: Some(deadline), stopped: || false, detaches: false },
+        )
     }
 
     /// Makes a call that must succeed.

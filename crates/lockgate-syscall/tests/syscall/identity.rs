@@ -11,7 +11,11 @@ fn the_process_is_the_hosts_and_all_else_is_always_the_same() {
     let tid = guest.ok(libc::SYS_gettid, &[]);
     assert_eq!(tid, pid, "the first thread has the process's number");
     assert_eq!(guest.ok(libc::SYS_set_tid_address, &[0]), tid);
-    let other = guest.call_as(libc::SYS_gettid, &[], Thread { slot: 3, deadline: None, stopped: || false });
+    let other = guest.call_as(
+        libc::SYS_gettid,
+        &[],
+        Thread { slot: 3, deadline: None, stopped: || false, detaches: false },
+    );
     assert_eq!(other, Outcome::Return(tid as i64 + 3));
     let ids = [libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid];
     assert_eq!(ids.map(|number| guest.ok(number, &[])), [65534; 4]);

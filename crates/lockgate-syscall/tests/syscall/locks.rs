@@ -176,7 +176,7 @@ fn a_lock_that_comes_after_the_close_is_not_taken() {
     let (wait, lock) = (libc::F_SETLKW as u64, flock(two, libc::F_WRLCK, 0, 0));
     std::thread::scope(|scope| {
         let timeout = Instant::now() + Duration::from_secs(60);
-        let thread = Thread { slot: 0, deadline: Some(timeout), stopped: looks };
+        let thread = Thread { slot: 0, deadline: Some(timeout), stopped: looks, detaches: false };
         let waiting = scope.spawn(move || two.call_as(libc::SYS_fcntl, &[b, wait, lock], thread));
         // Once at its beginning, then each time that the lock is still another's.
         while LOOKS.load(Ordering::SeqCst) < 3 {

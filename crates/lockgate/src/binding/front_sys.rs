@@ -177,6 +177,7 @@ impl Binding {
             plan,
             terms: Terms::new(Caller::Host, policy.union(domain.terms().policy)),
             limit: domain.terms().time_limit,
+            callers: None,
             queue: None,
             pointer: Some(PointerParts { reporter, front }),
         };

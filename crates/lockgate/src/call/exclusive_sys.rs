@@ -59,6 +59,12 @@ pub(super) fn release(word: &AtomicU32, tid: u32) -> usize {
     if was & WAITED_FOR != 0 { set_free(word, was) } else { 0 }
 }
 
+/// The thread with kernel id `to` has the turn that `from` has, if it does: the call that it is for goes on there.
+pub(super) fn pass_on(word: &AtomicU32, from: u32, to: u32) {
+    let passed = |seen: u32| (seen & OWNED == from).then_some(seen & !OWNED | to);
+    let _ = word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, passed);
+}
+
 /// Waits until `domain` may be free. The proxy then tries again: if the thread had to sleep, it has the word by then, as
 /// [`ThreadBlock::turn`](super::layout::ThreadBlock::turn) tells the proxy.
 ///

@@ -3,7 +3,7 @@ use super::interruptions_sys::XSAVE_SIZE;
 use super::layout::{
     BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, RESULT_RAX, STATUS_FAULT, first_header,
 };
-use super::must_end_sys::{outer_must_stop, why_stop};
+use super::must_end_sys::{may_detach, outer_must_stop, why_stop};
 use super::repair_sys::Found;
 use super::thread_sys::{self, AnyDomain, ThreadState};
 use super::undisturbed_sys::KeptErrno;
@@ -226,14 +226,28 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
         if repair_sys::find(state, gate, own) != Found::Innermost {
             return LEFT;
         }
+        // What goes on without its caller is handed over where the gate can give all registers up: behind this question, or soon.
+        let goes_on = || {
+            matches!(cause, Some(Cause::TimeLimit(_)))
+                && is_librarys(gate)
+                && may_detach(state, entry(gate), (*gate).control)
+        };
         if let Some(cause) = cause
             && state.ending_of((*entry(gate)).control).is_none()
+            && !goes_on()
         {
             record_fault(state, gate, cause);
         }
         (*block).pending = u64::from(state.always_asks() || outer);
         if end_now(state, gate) { ENDS } else { GOES_ON }
     }
+}
+
+/// True if a gate has called the library itself, and no function of the host's.
+unsafe fn is_librarys(gate: *const GateRecord) -> bool {
+    // SAFETY: the caller's live record.
+    let called = unsafe { (*gate).entry };
+    called.is_null() || ptr::eq(called, &CONTEXT) || ptr::eq(called, &FUNCTIONS)
 }
 
 /// The recorded end of the call below `gate` becomes its result; false if nothing ends it.
@@ -243,7 +257,7 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
         let entry = entry(gate);
         let ending = state.take_ending_of((*entry).control);
         if let Some(raw) = &ending {
-            if raw.cause != Cause::Forked {
+            if !matches!(raw.cause, Cause::Forked | Cause::Detached(_)) {
                 state.breaks_off(entry, &*(*(*entry).binding).domain);
             }
             // As in transit, until the gate is off the records: a handler's own call would find this error.

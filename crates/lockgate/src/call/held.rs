@@ -88,6 +88,12 @@ impl Holdings {
         self.in_doubt.get()
     }
 
+    /// Whether something is held for calls that go on. (For the thread itself, in a gate: what it has interrupted may be a change of the list.)
+    pub(super) fn holds(&self) -> bool {
+        self.any.get()
+            && self.all.try_borrow().map_or(true, |all| all.iter().any(|holding| !holding.what.is_over()))
+    }
+
     /// The thread ends.
     pub(super) fn let_go_of_all(&self) {
         self.let_go_where(|_| true);

@@ -81,6 +81,36 @@ impl Interruption {
     }
 }
 
+/// What is left of a call whose caller does not wait for it any more: all that another thread needs to go on with it.
+pub(crate) struct Left {
+    /// Registers and the place, as they were interrupted. (What its state leads to is gone: [`Left::state`].)
+    pub(super) saved: Going,
+    pub(super) state: Vec<u8>,
+    pub(super) control: u64,
+    pub(super) returns: bool,
+    pub(super) room: u64,
+    /// rsp where the call began, in the domain.
+    pub entered: u64,
+    /// What the thread's slot table had for the domain while its code ran.
+    pub(super) place: u64,
+    /// The call takes turns that it gives up while it sleeps.
+    pub gives_up: bool,
+    /// Milliseconds that its caller has waited.
+    pub limit: u32,
+    /// Name of its procedure.
+    pub entry_point: String,
+}
+
+impl Left {
+    /// rsp below all that is in use there: where a thread that is to go on with it comes in.
+    pub fn below(&self) -> u64 {
+        (self.control - self.room) & !15
+    }
+}
+
+// SAFETY: the one pointer in it leads nowhere, and is not followed.
+unsafe impl Send for Left {}
+
 /// Those of a thread: its own affair, and that of the signal handlers that run on it.
 #[derive(Default)]
 pub(super) struct Interruptions {

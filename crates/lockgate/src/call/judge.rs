@@ -90,7 +90,7 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             FaultKind::Abort,
             "the module waits for a lock of its C library that a call held when it was ended: reset the domain",
         ),
-        Cause::TimeLimit(limit) => plain(
+        Cause::TimeLimit(limit) | Cause::Detached(limit) => plain(
             FaultKind::TimeOut,
             &format!("the call exceeded its time limit of {:?}", Duration::from_millis(limit.into())),
         ),

@@ -295,6 +295,8 @@ pub(crate) const KEEPS_MXCSR: u32 = 256;
 pub(crate) const OF_FUNCTION: u32 = 512;
 /// The domain gives its turns up while it sleeps in a system call: [`super::turn_sys`].
 pub(crate) const GIVES_UP: u32 = 1024;
+/// When the call's limit has passed it goes on without its caller, where it can: [`super::handover_sys`].
+pub(crate) const DETACHES: u32 = 2048;
 /// From this bit on, with [`OF_FUNCTION`]: what the function's proxy leaves in registers of the caller's secrets, and the window's hides
 /// (`UNHIDDEN_*`).
 pub(crate) const UNHIDDEN_SHIFT: u32 = 16;

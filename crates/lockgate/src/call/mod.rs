@@ -32,13 +32,14 @@ mod fronts_sys;
 mod gate_asm;
 mod gate_sys;
 pub(crate) mod gate_tables_sys;
+pub(crate) mod handover_sys;
 mod held;
 mod info;
 mod instance;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interpose_sys;
 mod interrupt_sys;
-mod interruptions_sys;
+pub(crate) mod interruptions_sys;
 mod judge;
 mod kernel_signals_sys;
 pub(crate) mod layout;

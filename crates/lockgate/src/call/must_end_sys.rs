@@ -1,8 +1,9 @@
 //! Whether calls in progress must end: their domain was killed, their binding revoked, they are stopped, or their time is over.
-use super::layout::{BindingHeader, EntryRecord, GATE, IDLE, LIMITED_ENTRY, RECORD, Record};
+use super::layout::{BindingHeader, DETACHES, EntryRecord, GATE, IDLE, LIMITED_ENTRY, RECORD, Record};
 use super::thread_sys::{OVERDUE, ThreadState};
 use crate::report::Cause;
 use crate::space;
+use crate::walk::is_on_own_frames;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -62,7 +63,43 @@ pub(super) unsafe fn is_over(state: &ThreadState, record: *const EntryRecord) ->
                     .as_ref()
                     .is_none_or(|binding| (*binding.domain).is_killed() || (*binding.info).is_stopped())
                 || is_outlived(state, record.cast())
-                || overdue_limit(state, record.cast()).is_some())
+                || overdue_limit(state, record.cast()).is_some()
+                    && !may_detach(state, record, (*record).control))
+    }
+}
+
+/// Whether a limit of the innermost call has passed, or of one that it is nested in: what waits then leaves it to the gate.
+///
+/// # Safety
+/// `record` is a live record of the calling thread.
+pub(super) unsafe fn is_overdue(state: &ThreadState, record: *const Record) -> bool {
+    // SAFETY: the caller's.
+    unsafe { overdue_limit(state, record).is_some() }
+}
+
+/// Whether the limit that has passed is that of the thread's innermost entry, `record`, alone, which stands at `control` in the domain, and the call
+/// may go on without its caller: nothing on its stack is another's. So it is in its own frames, in no handler of its domain's, and in no call that
+/// is nested in another one of the same domain. Async-signal-safe.
+///
+/// # Safety
+/// `record` is an entry of the calling thread.
+pub(super) unsafe fn may_detach(state: &ThreadState, record: *const EntryRecord, control: u64) -> bool {
+    let overdue = state.overdue.load(Ordering::Acquire);
+    // SAFETY: the thread's own records; live ones have live bindings.
+    unsafe {
+        let base = space::base_of((*record).control);
+        let others = || {
+            state.records().filter(|other| !ptr::addr_eq(*other, record)).any(|other| {
+                (*other).is_entry() && space::base_of((*other.cast::<EntryRecord>()).control) == base
+            })
+        };
+        (*record).kind == LIMITED_ENTRY
+            && overdue == OVERDUE | u64::from((*record).sequence)
+            && (*record).binding.as_ref().is_some_and(|binding| binding.flags & DETACHES != 0)
+            && state.stays.get() != overdue
+            && (*record).interruption == 0
+            && is_on_own_frames(control, (*record).control)
+            && !others()
     }
 }
 

@@ -214,6 +214,11 @@ fn fault(binding: &Info) -> CallError {
     if raw.cause == Cause::Revoked && !binding.is_unloaded() {
         return CallError::Revoked(binding.name.clone());
     }
+    // (Its stack is another thread's by now: nothing of it is looked at.)
+    if let Cause::Detached(limit) = raw.cause {
+        let (domain, entry_point) = (binding.domain.name().to_owned(), binding.name.clone());
+        return CallError::Detached { domain, entry_point, limit };
+    }
     if raw.cause == Cause::Callee
         && let Some(error) = state.failure.take()
     {

@@ -3,7 +3,7 @@ use super::block_sys::block;
 use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry, gate};
 use super::instance::Instance;
 use super::interrupt_sys::used;
-use super::layout::{GateRecord, SyscallFrame};
+use super::layout::{DETACHES, EntryRecord, GateRecord, SyscallFrame};
 use super::must_end_sys;
 use super::repair_sys::{self, Found};
 use super::resume_sys::{functions, interrupted};
@@ -11,7 +11,7 @@ use super::signalled_sys::lockgate_sigreturn;
 use super::thread_sys::{self, OVERDUE};
 use super::turn_sys::{self, Resting};
 use super::undisturbed_sys::{KeptErrno, undisturbed};
-use super::watch::{self, deadline};
+use super::watch::{self, Deadline, deadline};
 use crate::report::Cause;
 use crate::space;
 use lockgate_abi::{code, stack};
@@ -154,7 +154,7 @@ unsafe fn undropped<R: Copy>(
     serve: impl FnOnce(&SyscallContext<'_>) -> R,
 ) -> Option<R> {
     // SAFETY: the caller's.
-    unsafe { in_context(gate, Some(own), None, is_over, |context| serve(context)) }
+    unsafe { in_context(gate, Some(own), (None, false), is_over, |context| serve(context)) }
 }
 
 /// Serves a call of the gate's domain, which has to end where `deadline` passes or `stopped` says so; [`None`] where the gate ends the call.
@@ -165,7 +165,7 @@ unsafe fn undropped<R: Copy>(
 unsafe fn in_context<R>(
     gate: *mut GateRecord,
     own: Option<*const u64>,
-    deadline: Option<Instant>,
+    (deadline, detaches): (Option<Instant>, bool),
     stopped: fn() -> bool,
     serve: impl FnOnce(&mut SyscallContext<'_>) -> R,
 ) -> Option<R> {
@@ -190,7 +190,7 @@ unsafe fn in_context<R>(
     Some(serve(&mut SyscallContext {
         memory: &memory,
         process: domain.process(),
-        thread: Thread { slot, deadline, stopped },
+        thread: Thread { slot, deadline, stopped, detaches },
         threads,
         sharing: threads,
         stack: &stack,
@@ -218,6 +218,8 @@ unsafe extern "C" fn lockgate_service(
     // SAFETY: live records, a frame on the host's stack.
     let (domain, frame) = unsafe { (&*(*(*entry(gate)).binding).domain, &*frame) };
     let deadline = deadline();
+    // SAFETY: a live record of the thread's own.
+    let detaches = deadline.as_ref().is_some_and(|deadline| unsafe { may_go_on(entry(gate), deadline) });
     let emulate = |context: &mut SyscallContext<'_>| {
         let (process, slot) = (context.process, context.thread.slot);
         let outcome = lockgate_syscall::dispatch(context, frame.number, frame.arguments);
@@ -233,11 +235,16 @@ unsafe extern "C" fn lockgate_service(
             // SAFETY: a word of the thread's own block.
             unsafe { (*block()).pending = 1 };
         }
+        if let Some(deadline) = deadline.filter(|deadline| detaches && Instant::now() >= deadline.at) {
+            passed(&deadline);
+        }
         outcome
     };
     let emulated = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         // SAFETY: the caller's.
-        unsafe { in_context(gate, None, deadline.map(|deadline| deadline.at), is_stopped, emulate) }
+        unsafe {
+            in_context(gate, None, (deadline.map(|deadline| deadline.at), detaches), is_stopped, emulate)
+        }
     }));
     match emulated.map(|outcome| outcome.unwrap_or(Outcome::Return(0))) {
         Ok(Outcome::Return(value)) => value,
@@ -265,6 +272,21 @@ unsafe extern "C" fn lockgate_service(
             end_with_panic(payload);
             0
         }
+    }
+}
+
+/// Whether the limit that ends at `deadline` is that of the entry with this record, which may go on without its caller then.
+unsafe fn may_go_on(record: *const EntryRecord, deadline: &Deadline) -> bool {
+    // SAFETY: the caller's live record has a live binding.
+    unsafe { (*record).sequence == deadline.sequence && (*(*record).binding).flags & DETACHES != 0 }
+}
+
+/// That limit has passed: the gate asks what is to be done about it.
+fn passed(deadline: &Deadline) {
+    if let Some(state) = thread_sys::current() {
+        state.overdue.store(OVERDUE | u64::from(deadline.sequence), Ordering::Release);
+        // SAFETY: a word of the thread's own block.
+        unsafe { (*state.block).pending = 1 };
     }
 }
 
@@ -334,7 +356,9 @@ fn is_over() -> bool {
             let Some(state) = (*block()).state.as_ref() else { return false };
             let is_kicked = (&raw const (*state.block).pending).read_volatile() != 0;
             let below = entry(gate());
-            is_kicked && (*(*(*below).binding).domain).may_stop() || must_end_sys::is_over(state, below)
+            is_kicked
+                && ((*(*(*below).binding).domain).may_stop() || must_end_sys::is_overdue(state, below.cast()))
+                || must_end_sys::is_over(state, below)
         }
 }
 

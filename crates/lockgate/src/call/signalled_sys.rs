@@ -8,6 +8,7 @@
 use super::block_sys::block;
 use super::codes::Code;
 use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
+use super::handover_sys;
 use super::instance::Instance;
 use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, MOST_VECTORS, UCONTEXT, live_below, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
@@ -15,7 +16,7 @@ use super::layout::{
     EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame, UNHIDDEN_COMPONENTS,
     UNHIDDEN_ENVIRONMENT, UNHIDDEN_MXCSR, component,
 };
-use super::must_end_sys::is_over;
+use super::must_end_sys::{is_over, may_detach, why_stop};
 use super::repair_sys::{self, Found};
 use super::resume_sys::{self, Over, forget_handlers, interrupted, is_label};
 use super::thread_sys::ThreadState;
@@ -162,7 +163,7 @@ unsafe fn find(
         }
         let domain = &*(*(*below).binding).domain;
         let slot = domain.contexts().home(domain.slot_of((*gate).control));
-        let known = state.interruptions.at_gate((*gate).mark);
+        let mut known = state.interruptions.at_gate((*gate).mark);
         if let Some(one) = known {
             match (*one).stage {
                 Stage::Begins => return Ok((&raw const (*one).begins) as usize),
@@ -175,6 +176,18 @@ unsafe fn find(
                 }
                 Stage::Asks => {}
             }
+        }
+        if let Some(left) = handover_sys::takes_over(state, gate) {
+            known = Some(handover_sys::take_over(state, gate, domain, &left).ok_or(Cause::Stopped)?);
+        } else if let Some(Cause::TimeLimit(limit)) = why_stop(state, below)
+            && may_detach(state, below, (*gate).control)
+        {
+            let one = known.or_else(|| of_cut_short(state, gate, &*frame, &*registers));
+            if one.is_some_and(|one| handover_sys::hand_over(state, gate, one)) {
+                return Ok(ASKS_AGAIN);
+            }
+            state.stays.set(state.overdue.load(Ordering::Acquire));
+            return Err(Cause::TimeLimit(limit));
         }
         state.signalled.store(false, Ordering::SeqCst);
         // (What a handler that begins here blocks is given back with the rest if the call ends.)
@@ -371,6 +384,29 @@ unsafe fn of_system_call(
         (*one).room = Some(RED_ZONE);
         ((*one).fault, (*one).opened) = (None, false);
         Some(one)
+    }
+}
+
+/// An interruption behind the system call of `gate`, which was left because its caller's time was over, perhaps: then it is made once more. [`None`]
+/// if it cannot be, or there is no room.
+unsafe fn of_cut_short(
+    state: &ThreadState,
+    gate: *const GateRecord,
+    frame: &SyscallFrame,
+    registers: &GateState,
+) -> Option<*mut Interruption> {
+    // SAFETY: as `find`.
+    unsafe {
+        let domain = &*(*(*entry(gate)).binding).domain;
+        let slot = domain.contexts().home(domain.slot_of((*gate).control));
+        // (Where a signal waits, that may be what has ended it.)
+        let was_left =
+            registers.result == -i64::from(Errno::INTR.raw_os_error()) && !domain.process().wakes(slot);
+        let may_be = !was_left || domain.process().may_be_made_again(frame.number, frame.arguments);
+        match may_be && has_room(domain, (*gate).control) {
+            true => of_system_call(state, gate, frame, registers, was_left),
+            false => None,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use super::layout::{
 };
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{HOSTS, hold_more, in_handler, settle_hosts, unblock};
-use super::must_end_sys::{outer_must_stop, why_stop};
+use super::must_end_sys::{may_detach, outer_must_stop, why_stop};
 use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
 use super::{alternate_sys, block_sys, code_sys, outcome_sys};
@@ -578,6 +578,16 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
             }
             return;
         };
+        // One that goes on without its caller is taken to a gate, which hands it over. (Where it cannot be, the next kick tries again.)
+        if matches!(cause, Cause::TimeLimit(_)) && may_detach(state, record, rsp) {
+            if interrupt(state, record, frame, None) {
+                return;
+            }
+            if state.is_unable() {
+                state.unready.store(true, Ordering::Release);
+                return;
+            }
+        }
         let (entry, registers) = ((*record).control, Registers::of(frame));
         let raw = RawFault { cause, address: 0, entry, registers };
         leave(state, record, raw, frame);

@@ -4,7 +4,7 @@ use super::block_sys::block;
 use super::gate_tables_sys::GateTables;
 use super::held::Holdings;
 use super::instance::Instance;
-use super::interruptions_sys::Interruptions;
+use super::interruptions_sys::{Interruptions, Left};
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, IDLE, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
     RED_ZONE, Record, ThreadBlock, WHOSE, by_window, first_header,
@@ -76,6 +76,10 @@ pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Sharing + Any +
     /// # Errors
     /// `ENOMEM`: the stack is larger than a slot, or no slot is left, or no memory.
     fn create_context(&self, label: u64, stack: Range<u64>) -> Result<u64, Errno>;
+
+    /// Has another thread go on with what `left` is of a call of `thread`'s, the calling one, which has nothing on that stack any more from then
+    /// on. False if none can; then nothing has changed.
+    fn adopt(self: Arc<Self>, thread: &ThreadState, left: Left) -> bool;
 }
 
 /// What the runtime keeps of an attached thread. Fields in cells belong to the thread itself; the signal handler
@@ -135,6 +139,12 @@ pub(crate) struct ThreadState {
     /// The mark of a gate that has gone on without the domain's turn, since another call was in the way; or 0. Its call ends when it is asked
     /// about, by itself, which may be when the other one is over.
     pub(super) turnless: Cell<u64>,
+    /// [`ThreadState::overdue`] of a call that cannot go on without its caller: it ends.
+    pub(super) stays: Cell<u64>,
+    /// How often kicks have found the call with this [`ThreadState::overdue`] where it cannot be taken over yet.
+    pub(super) unable: Cell<(u64, u32)>,
+    /// What the thread's next gate goes on with, which has been another thread's.
+    pub(super) adopts: Cell<Option<Box<Left>>>,
     /// A call of the thread's has broken off, in a domain that has not repaired what that left.
     pub(super) broken: Cell<bool>,
     /// Base of the domain whose module has started the thread, while what it has of libc's there is given back by its end alone; or 0.
@@ -432,6 +442,36 @@ impl ThreadState {
         let mut attached = self.attached.borrow_mut();
         attached.retain(|attached| attached.domain.strong_count() > 0);
         attached.push(Attached { domain, told: false });
+    }
+
+    /// Has nothing of the domain at `base` any more: another thread has it.
+    pub(crate) fn gives_away(&self, id: u32, base: u64) {
+        self.set_slot(id, 0);
+        let is_it = |attached: &Attached| attached.domain.upgrade().is_some_and(|one| one.base() == base);
+        self.attached.borrow_mut().retain(|attached| !is_it(attached));
+    }
+
+    /// Goes on with this at its next gate.
+    pub(crate) fn will_adopt(&self, left: Box<Left>) {
+        self.adopts.set(Some(left));
+        // SAFETY: our own block.
+        unsafe { (*self.block).pending = 1 };
+    }
+
+    /// What [`will_adopt`](ThreadState::will_adopt) has said, and no gate has taken.
+    pub(crate) fn not_adopted(&self) -> Option<Box<Left>> {
+        self.adopts.take()
+    }
+
+    /// In a kick: whether the call whose limit has passed may still be found where it can be taken over. (Few instructions are no such place, and a
+    /// stack that is nearly full has none.)
+    pub(super) fn is_unable(&self) -> bool {
+        const TRIES: u32 = 32;
+        let overdue = self.overdue.load(Ordering::Acquire);
+        let (of, times) = self.unable.get();
+        let times = if of == overdue { times + 1 } else { 1 };
+        self.unable.set((overdue, times));
+        times < TRIES
     }
 
     /// True if `rsp` lies on the thread's own alternate stack: a host handler runs.

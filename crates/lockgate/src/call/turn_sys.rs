@@ -10,7 +10,7 @@ use super::block_sys::block;
 use super::exclusive_sys;
 use super::gate_sys::{called_by, end_call, end_with, entry};
 use super::layout::{EntryRecord, GIVEN, GIVES_UP, GateRecord, OWNED};
-use super::must_end_sys::why_stop;
+use super::must_end_sys::{may_detach, why_stop};
 use super::repair_sys::{self, Found};
 use super::thread_sys::{self, AnyDomain, ThreadState};
 use super::turns::Turns;
@@ -164,6 +164,10 @@ unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64,
                 return 0;
             }
             match why_stop(state, entry) {
+                // (Who goes on with it waits for the turn.)
+                Some(Cause::TimeLimit(_)) if may_detach(state, entry, (*gate).control) => {
+                    (*state.block).pending = 1;
+                }
                 Some(cause) => end_call(cause),
                 None => end_with(error),
             }

@@ -3,7 +3,7 @@ use super::core::Core;
 use super::limits::Usage;
 use super::options::DomainOptions;
 use super::rest;
-use crate::binding::{Binding, Dynamic, Internal};
+use crate::binding::{Binding, CallLimit, Dynamic, Internal};
 use crate::call::{OnFailure, admit_sys, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
@@ -163,6 +163,21 @@ impl Domain {
     /// As [`bind`](Domain::bind).
     pub fn bind_with<F: FunctionType>(&self, name: &str, policy: Policy) -> Result<Function<F>, BindError> {
         let binding = Binding::new(self.core().clone(), F::signature(name), policy)?;
+        Ok(Function::new(Arc::new(binding)))
+    }
+
+    /// The same, for calls within a time limit of the caller's own, which says what becomes of a call that takes longer. The domain's own
+    /// [`time_limit`](DomainOptions::time_limit) counts if it is shorter.
+    ///
+    /// # Errors
+    /// As [`bind`](Domain::bind).
+    pub fn bind_within<F: FunctionType>(
+        &self,
+        name: &str,
+        policy: Policy,
+        limit: CallLimit,
+    ) -> Result<Function<F>, BindError> {
+        let binding = Binding::within(self.core().clone(), F::signature(name), policy, limit)?;
         Ok(Function::new(Arc::new(binding)))
     }
 
@@ -441,6 +456,11 @@ impl Domain {
     /// What a thread of the module's own did wrong that ended the domain, if one did: no call tells, as none was in progress there.
     pub fn guest_threads_fault(&self) -> Option<Fault> {
         self.core().guest_threads().fault()
+    }
+
+    /// What the last call did wrong that went on without its caller ([`Expiry::Detach`](crate::Expiry::Detach)), if one did: no call tells.
+    pub fn detached_fault(&self) -> Option<Fault> {
+        self.core().guest_threads().books().detached.fault.clone()
     }
 
     /// The same, and what else may have ended it there: what `look` makes of it.

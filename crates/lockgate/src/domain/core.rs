@@ -74,6 +74,10 @@ impl Core {
             return Usage::default();
         }
         let memory = self.memory();
+        let (detached, detached_ended, detached_failed) = {
+            let detached = &self.guest_threads.books().detached;
+            (detached.running, detached.ended, detached.failed)
+        };
         Usage {
             memory: memory.used,
             peak_memory: memory.peak,
@@ -82,6 +86,9 @@ impl Core {
             descriptors: self.process().descriptors_used(),
             calls: thread_sys::calls_in(self.base()) as u32,
             cpu_time: self.watch.meter().map(Meter::used),
+            detached,
+            detached_ended,
+            detached_failed,
         }
     }
 

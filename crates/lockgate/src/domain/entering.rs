@@ -2,6 +2,7 @@
 use super::core::Core;
 use super::rest;
 use crate::binding::{Binding, Internal};
+use crate::call::interruptions_sys::Left;
 use crate::call::layout::GateEntry;
 use crate::call::thread_sys::{self, ThreadState};
 use crate::call::{AnyDomain, attachment_sys, repair_sys};
@@ -152,6 +153,7 @@ impl AnyDomain for Core {
             self.release(thread, slot);
         }
         self.own_thread_ended();
+        self.detached_thread_ended();
     }
 
     fn resolve(self: Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
@@ -162,5 +164,9 @@ impl AnyDomain for Core {
 
     fn create_context(&self, label: u64, stack: Range<u64>) -> Result<u64, Errno> {
         self.begin_context(label, stack)
+    }
+
+    fn adopt(self: Arc<Core>, thread: &ThreadState, left: Left) -> bool {
+        self.go_on_with(thread, left)
     }
 }

@@ -2,13 +2,17 @@
 use super::api::Domain;
 use super::core::Core;
 use crate::binding::Binding;
+use crate::call::{Held, hold};
 use crate::grant::{
     Arena, Block, Grant, GrantError, Region, Window, arena_pointer, pass_on_from, rights_at, shared_word,
 };
+use crate::host::frame_address;
 use crate::memory::Pointer;
 use crate::protection::Rights;
 use lockgate_syscall::Sharing;
 use rustix::io::Errno;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 impl Core {
     /// Its window, for grants.
@@ -146,8 +150,38 @@ impl Domain {
         call: impl FnOnce(&Grant) -> R,
     ) -> Result<R, GrantError> {
         let lent = self.grant(region, rights)?;
+        // (So that no call goes on without it. A thread that cannot be told calls no domain.)
+        let lends = Lending::default();
+        let _ = hold(frame_address(), lends.0.clone());
         let result = call(&lent);
         lent.revoke();
+        drop(lends);
         Ok(result)
+    }
+}
+
+/// Memory is lent for calls until this goes.
+#[derive(Default)]
+struct Lending(Arc<Lends>);
+
+impl Drop for Lending {
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
+}
+
+/// What the thread holds for them.
+#[derive(Default)]
+struct Lends {
+    is_over: AtomicBool,
+}
+
+impl Held for Lends {
+    fn let_go(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
     }
 }

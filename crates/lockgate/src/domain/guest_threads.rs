@@ -20,6 +20,20 @@ pub(super) struct Books {
     pub refused: u64,
     /// Why the first of them ended the whole domain.
     pub error: Option<CallError>,
+    pub detached: Detached,
+}
+
+/// Calls that went on without their callers.
+#[derive(Default)]
+pub(super) struct Detached {
+    /// In progress.
+    pub running: u32,
+    /// That have ended, one way or another.
+    pub ended: u64,
+    /// Those of them that did not return.
+    pub failed: u64,
+    /// What the last of those did wrong.
+    pub fault: Option<Fault>,
 }
 
 impl GuestThreads {
@@ -42,6 +56,38 @@ impl GuestThreads {
         while books.running > 0 {
             books = self.ended.wait(books).unwrap_or_else(|e| e.into_inner());
         }
+    }
+
+    /// A thread of the library's begins that is to go on with a call.
+    pub fn thread_begins(&self) {
+        self.books().running += 1;
+    }
+
+    /// It has one.
+    pub fn detached_begins(&self) {
+        self.books().detached.running += 1;
+    }
+
+    /// That call has ended so; [`None`]: by its thread's end.
+    pub fn detached_ends(&self, end: Option<Result<(), CallError>>) {
+        let mut books = self.books();
+        let detached = &mut books.detached;
+        detached.running -= 1;
+        detached.ended += 1;
+        if !matches!(end, Some(Ok(()))) {
+            detached.failed += 1;
+        }
+        if let Some(Err(error)) = end
+            && let Some(fault) = error.fault()
+        {
+            detached.fault = Some(fault.clone());
+        }
+    }
+
+    /// The thread has nothing of the domain any more.
+    pub fn thread_ends(&self) {
+        self.books().running -= 1;
+        self.ended.notify_all();
     }
 
     /// What a thread did wrong that ended the domain.

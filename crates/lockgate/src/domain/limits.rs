@@ -12,7 +12,12 @@ pub(super) struct Limits {
     pub mappings: u32,
     pub cpu_time: Option<Duration>,
     pub measured: bool,
+    /// Of a call that goes on without its caller; none does if that is zero.
+    pub detached: Duration,
 }
+
+/// [`Limits::detached`] where nothing is said.
+const DETACHED: Duration = Duration::from_secs(60);
 
 impl Default for Limits {
     fn default() -> Limits {
@@ -23,6 +28,7 @@ impl Default for Limits {
             mappings: MAPPINGS,
             cpu_time: None,
             measured: false,
+            detached: DETACHED,
         }
     }
 }
@@ -71,4 +77,10 @@ pub struct Usage {
     /// CPU time that calls have used, host functions and system calls on the domain's behalf included, other
     /// domains' not; `None` if it is not measured.
     pub cpu_time: Option<Duration>,
+    /// Calls in progress that go on without their callers ([`Expiry::Detach`](crate::Expiry::Detach)).
+    pub detached: u32,
+    /// Those that have ended since the domain's start or reset.
+    pub detached_ended: u64,
+    /// Those of them that did not return: [`Domain::detached_fault`](crate::Domain::detached_fault) is what the last one did wrong.
+    pub detached_failed: u64,
 }

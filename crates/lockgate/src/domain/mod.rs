@@ -2,6 +2,7 @@
 mod api;
 mod contexts;
 mod core;
+mod detached_sys;
 mod entering;
 mod forward_sys;
 mod grants;

@@ -116,6 +116,14 @@ impl DomainOptions {
         self
     }
 
+    /// How long a call may go on whose caller does not wait for it any more ([`Expiry::Detach`](crate::Expiry::Detach)), from then on: a minute if
+    /// nothing is said, and no longer than its [`time_limit`](DomainOptions::time_limit). Zero: none goes on; where its caller's time is over, it is
+    /// stopped.
+    pub fn detached_limit(mut self, limit: Duration) -> Self {
+        self.limits.detached = limit;
+        self
+    }
+
     /// Ends calls of the domain when the host says so: `predicate` is asked after [`interrupt`](crate::interrupt), and while it
     /// answers yes, the call that is innermost on the asking thread ends ([`FaultKind::Stopped`](crate::FaultKind::Stopped)), and a new one
     /// is refused ([`CallError::Interrupted`](crate::CallError::Interrupted)). Calls pay nothing.

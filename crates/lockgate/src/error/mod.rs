@@ -293,6 +293,21 @@ pub enum CallError {
     /// The domain has used up its CPU time.
     #[error("domain {0} has used up its CPU time limit: reset it, or raise the limit")]
     CpuTime(String),
+    /// The caller's time was over, and its binding says that the call goes on ([`Expiry::Detach`](crate::Expiry::Detach)): on a thread of the
+    /// library's, which holds what the call holds in the domain. Nothing tells the caller how it ends; [`Domain::usage`](crate::Domain::usage)
+    /// counts it.
+    #[error(
+        "the call of {entry_point} in domain {domain} took longer than the caller's {limit} ms; it goes on without its caller: do not free what \
+         was made in the domain for it"
+    )]
+    Detached {
+        /// The domain.
+        domain: String,
+        /// Its entry point.
+        entry_point: String,
+        /// The caller's limit, milliseconds.
+        limit: u32,
+    },
     /// The domain was killed.
     #[error("domain {0} was killed")]
     Killed(String),

@@ -2,7 +2,7 @@
 use super::principal::Principal;
 use super::request::{Rebind, Request};
 use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
-use crate::binding::{Binding, Dynamic, measured, within_registers};
+use crate::binding::{Binding, Dynamic, Wishes, measured, within_registers};
 use crate::call::Gate;
 use crate::domain::{Core, Domain, DomainOptions, release_functions};
 use crate::error::CallError;
@@ -373,8 +373,10 @@ impl Entry {
                 let row = self.list(&name, Some(enforced), client.import.is_some())?;
                 let (core, signature) = (core.clone(), self.signature.clone());
                 let caller = client.import.map(|(core, _)| &***core);
-                let (on_failure, concurrent) = (request.on_failure, !self.export.serialize);
-                let binding = Binding::listed(core, signature, caller, policy, on_failure, row, concurrent)?;
+                let Request { on_failure, limit, .. } = *request;
+                let wishes = Wishes { policy, on_failure, limit };
+                let concurrent = !self.export.serialize;
+                let binding = Binding::listed(core, signature, caller, wishes, row, concurrent)?;
                 let binding = Arc::new(binding);
                 let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
                 let (weak, rebind) = (Arc::downgrade(&binding), request.rebind);

@@ -1,5 +1,6 @@
 //! What is exported, and what is asked for.
 use super::principal::Allow;
+use crate::binding::CallLimit;
 use crate::call::OnFailure;
 use crate::policy::Policy;
 use crate::version::Version;
@@ -90,6 +91,7 @@ pub struct Request {
     pub(super) policy: Policy,
     pub(super) rebind: Rebind,
     pub(super) on_failure: OnFailure,
+    pub(super) limit: Option<CallLimit>,
 }
 
 impl Request {
@@ -107,6 +109,7 @@ impl Request {
             policy: Policy::default(),
             rebind: Rebind::default(),
             on_failure: OnFailure::default(),
+            limit: None,
         }
     }
 
@@ -150,6 +153,12 @@ impl Request {
     #[doc(hidden)]
     pub fn rebinding(&self) -> Rebind {
         self.rebind
+    }
+
+    /// The client's own time limit of calls, which says what becomes of a call that takes longer.
+    pub fn within(mut self, limit: CallLimit) -> Request {
+        self.limit = Some(limit);
+        self
     }
 
     /// What a domain gets when its call fails.

@@ -34,6 +34,8 @@ pub(crate) enum Cause {
     Panic,
     /// The limit, milliseconds.
     TimeLimit(u32),
+    /// The same limit, and the call goes on on another thread.
+    Detached(u32),
     Killed,
     /// The call, or one that it is nested in, was stopped.
     Stopped,

@@ -31,9 +31,16 @@ enum Event {
     Rival,
     /// Another thread of the domain's sends it SIGUSR2, one of the domain's own signals.
     Own,
+    /// The limit of the call passes, if it has begun; the first kick finds the thread there.
+    Late,
 }
 
 impl Event {
+    /// It waits for the watcher, which takes locks.
+    fn waits(self) -> bool {
+        self.kills() || self == Event::Late
+    }
+
     fn kills(self) -> bool {
         matches!(self, Event::Kill | Event::KillAndKick | Event::SignalThenKill)
     }
@@ -52,7 +59,7 @@ struct Victim {
     stays: bool,
     /// How many kicks have found it.
     kicks: usize,
-    /// The library's own code holds locks on its way, which a kill takes: it cannot come there while the thread stands still.
+    /// The library's own code holds locks on its way, which a kill takes, or the watcher: they cannot come there while the thread stands still.
     locks: bool,
 }
 
@@ -67,7 +74,7 @@ impl Victim {
         let mut child = command.spawn().expect("the test program runs");
         let orders = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let locks = scenario.starts_with("lazy") || scenario == "repair";
+        let locks = ["lazy", "late"].iter().any(|first| scenario.starts_with(first)) || scenario == "repair";
         let ends = !scenario.starts_with("for_ever") && !scenario.starts_with("kill_waiting");
         Victim {
             child,
@@ -344,6 +351,13 @@ impl Victim {
                 self.order("own");
                 self.answer("own");
             }
+            Event::Late => {
+                self.order("late");
+                if self.answer("late") != "0" {
+                    thread.await_signal();
+                    (stop, _) = thread.take_if_pending(stop);
+                }
+            }
         }
         while stop != Stop::Mark {
             stop = thread.go_on(stop);
@@ -383,7 +397,7 @@ fn at_some_instructions(
 ) -> BTreeMap<String, usize> {
     let what = format!("{scenario}, {}", handler.unwrap_or("-"));
     let mut victim = Victim::start(scenario, handler);
-    if stride == 1 && victim.way.is_some() && (!support::thorough() || event.kills() && victim.locks) {
+    if stride == 1 && victim.way.is_some() && (!support::thorough() || event.waits() && victim.locks) {
         return at_each_place(victim, event, most, &what);
     }
     // Calls that do not end by themselves are stepped from their beginning.
@@ -410,12 +424,13 @@ fn at_each_place(mut victim: Victim, event: Event, most: usize, what: &str) -> B
     let way = victim.way_of(event, most);
     let assembly = victim.here(&tracer_sys::assembly());
     let is_assembly = |place: u64| !way.stays(place) || assembly.iter().any(|code| code.contains(&place));
-    let places = way.places(|place| is_assembly(place) || !(event.kills() && victim.locks), 2);
+    let places = way.places(|place| is_assembly(place) || !(event.waits() && victim.locks), 2);
     let mut outcomes = BTreeMap::new();
     for (number, (place, times)) in places.into_iter().enumerate() {
         let is_in = match (is_assembly(place), times) {
-            (true, 1) => true,
-            (true, _) => again.has(number),
+            // (For a limit that passes one has to wait each time.)
+            (true, 1) => event != Event::Late || !way.stays(place) || part.has(number),
+            (true, _) => event != Event::Late && again.has(number),
             (false, 1) => part.has(number),
             (false, _) => false,
         };
@@ -808,6 +823,25 @@ fn handlers_of_the_domains_own_come_to_no_frame_that_opens() {
 fn handlers_of_the_domains_own_come_to_no_frame_that_moves() {
     let outcomes = at_every_instruction("reopen_own", Event::Own, 2 * MOST);
     assert!(outcomes.keys().eq(["returned 1, then 1"]), "{outcomes:?}");
+}
+
+/// The caller's time is over at each instruction: the call goes on on another thread, with all that it had. Red if
+/// anything of it gets lost on the way.
+#[test]
+fn calls_go_on_without_their_caller_from_everywhere() {
+    for (scenario, result) in [
+        ("late_increment", 2),
+        ("late_ask_directly", 2),
+        ("late_jump", 3),
+        ("late_reopens", 1),
+        ("late_doze", 2),
+    ] {
+        let outcomes = at_every_instruction(scenario, Event::Late, usize::MAX);
+        let expected = ["detached", "returned"].map(|first| format!("{first} {result}, then {result}"));
+        assert!(outcomes.keys().all(|outcome| expected.contains(outcome)), "{scenario}: {outcomes:?}");
+        let detached = outcomes.get(&expected[0]).copied().unwrap_or_default();
+        assert!(detached > 1, "{scenario}: {outcomes:?}");
+    }
 }
 
 /// It jumps out of all that.

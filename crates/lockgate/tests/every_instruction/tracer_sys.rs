@@ -105,6 +105,13 @@ impl Tracee {
         }
     }
 
+    /// Waits until a signal has been sent to it.
+    pub fn await_signal(self) {
+        while !self.has_pending() {
+            std::thread::yield_now();
+        }
+    }
+
     fn has_pending(self) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.number)).expect("a thread");
         let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:")).expect("signals");

@@ -8,8 +8,8 @@ use super::tracer_sys::{
 };
 use lockgate::syscall::Grants;
 use lockgate::{
-    Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, Frame, Function, HostFunction,
-    Module, OnFailure, Policy, Principal, Registry, Version, take_call_error,
+    Allow, CallError, CallLimit, Domain, DomainOptions, Dynamic, Expiry, Export, FaultKind, Frame, Function,
+    HostFunction, Module, OnFailure, Policy, Principal, Registry, Version, take_call_error,
 };
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -323,6 +323,11 @@ fn server() -> Guest {
             return x + epoll_wait(set, &event, 1, 1000);
         }
         long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
+        /* What came of a call whose caller does not wait for it. */
+        static volatile long kept_late;
+        long late_result(long x) { return x + kept_late; }
+        #define LATE(name) long late_##name(long x) { kept_late = -1; long result = name(x); return kept_late = result; }
+        LATE(increment) LATE(ask_directly) LATE(jump) LATE(reopens) LATE(doze)
         struct wide { char bytes[1000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
             host(x);
@@ -573,6 +578,7 @@ impl World {
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
+            late if late.starts_with("late_") => return World::late(server, late),
             "repair" => return World::of(direct("deep"), vec![server], 0).placed(),
             "ended" => {
                 // (A proxy of its own, which no other call comes to.)
@@ -619,6 +625,28 @@ impl World {
 
     fn of(call: Function<Long>, domains: Vec<Domain>, doomed: usize) -> World {
         World { call, domains, doomed, _registry: None, place: None }
+    }
+
+    /// Calls that go on without their caller, whose time is short: but for the first two, which are followed.
+    fn late(server: Domain, name: &str) -> World {
+        static WORLDS: AtomicI32 = AtomicI32::new(0);
+        let time = if WORLDS.fetch_add(1, Ordering::SeqCst) < 2 { 60_000 } else { 15 };
+        let limit = CallLimit::new(Duration::from_millis(time)).on_expiry(Expiry::Detach);
+        let call = server.bind_within(name, Policy::default(), limit).expect("an export");
+        World::of(call, vec![server], 0)
+    }
+
+    /// What came of such a call, when it is over.
+    fn came_of_it(&self) -> String {
+        let server = &self.domains[0];
+        while server.usage().detached > 0 {
+            std::thread::yield_now();
+        }
+        let result = server.bind::<Long>("late_result").expect("an export").call(0);
+        match server.detached_fault() {
+            None => format!("detached {}", result.expect("a result")),
+            Some(fault) => format!("detached, and {fault}"),
+        }
     }
 
     /// A client that calls itself.
@@ -1176,6 +1204,11 @@ fn victim() {
                         assert_eq!(send.call(1).expect("it is sent"), 0);
                         println!("@own");
                     }
+                    "late" => {
+                        let world = world.lock().expect("no panic");
+                        let world = world.as_ref().expect("a call is going on");
+                        println!("@late {}", world.domains[0].threads_inside());
+                    }
                     "watch" => {
                         watched(&mut clock);
                         println!("@watched");
@@ -1296,6 +1329,12 @@ fn victim() {
             let left = if jumped { host_sys::left_behind(libc::SIGUSR1) } else { "" };
             unblock();
             CALLING.store(false, Ordering::SeqCst);
+            let detached = match &result {
+                Some(Err(CallError::Detached { .. })) => {
+                    Some(world.lock().expect("no panic").as_ref().expect("a world").came_of_it())
+                }
+                _ => None,
+            };
             let handled = HANDLED.take().map(|came_of_it| format!("; handled, {came_of_it}"));
             let next = call.call(1);
             let next = say(next);
@@ -1310,7 +1349,11 @@ fn victim() {
             let more = [handled.as_deref(), rival.as_deref(), child].map(Option::unwrap_or_default).concat();
             let goes_on = if GOES_ON.take() { "; a call was made behind the end" } else { "" };
             let more = more + left + goes_on;
-            let result = if jumped { "jumped".to_owned() } else { say(result.expect("the call came back")) };
+            let result = match (jumped, detached) {
+                (true, _) => "jumped".to_owned(),
+                (false, Some(detached)) => detached,
+                (false, None) => say(result.expect("the call came back")),
+            };
             let world = world.lock().expect("no panic");
             let moved = world
                 .as_ref()

@@ -7,7 +7,7 @@ use crate::cmd::proxy::Preset;
 use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum as _;
 use lockgate::syscall::Grants;
-use lockgate::{DomainOptions, Module, OnFailure, Policy, Version};
+use lockgate::{CallLimit, DomainOptions, Expiry, Module, OnFailure, Policy, Version};
 use lockgate_outside::printable;
 use lockgate_programs::{
     Address, BackOff, Exported, Imported, Programs, ProgramsError, Ready, Restart, Shared, Spec,
@@ -50,6 +50,7 @@ const KEYS: &[&str] = &[
     "exports",
     "imports",
     "turn_timeout",
+    "detached_limit",
 ];
 
 /// Longest name of a program, bytes.
@@ -435,7 +436,7 @@ fn export(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Export
 
 /// What answers an import: `PROGRAM.EXPORT`, or a table.
 fn import(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Imported> {
-    const KEYS: &[&str] = &["from", "version", "policy", "on_failure"];
+    const KEYS: &[&str] = &["from", "version", "policy", "on_failure", "time_limit", "on_expiry"];
     let from = |text: &str| {
         // (Names of programs may have dots, those of exports have none.)
         let both =
@@ -464,6 +465,23 @@ fn import(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Import
             }
             if let Some(on_failure) = table.read("on_failure", on_failure)? {
                 imported = imported.on_failure(on_failure);
+            }
+            let on_expiry = table.string("on_expiry", on_expiry)?;
+            match table.string("time_limit", domain::time)? {
+                Some(time) => {
+                    let limit = CallLimit::new(time).on_expiry(on_expiry.unwrap_or_default());
+                    imported = imported.within(limit);
+                }
+                None if on_expiry.is_some() => {
+                    return mistake(
+                        &table.span("on_expiry"),
+                        format!(
+                            "import {} has on_expiry, and no time_limit that could pass: add time_limit = \"50ms\"",
+                            printable(name)
+                        ),
+                    );
+                }
+                None => {}
             }
             Ok(imported)
         }
@@ -502,6 +520,15 @@ fn share(value: &DeValue<'_>) -> anyhow::Result<Shared> {
         DeValue::Boolean(false) => Ok(Shared::No),
         DeValue::String(prototype) => Ok(Shared::As(prototype.to_string())),
         other => bail!("{} instead of true, false or a prototype", kind(other)),
+    }
+}
+
+/// What becomes of a call that takes longer than its caller waits.
+fn on_expiry(text: &str) -> anyhow::Result<Expiry> {
+    match text {
+        "stop" => Ok(Expiry::Stop),
+        "detach" => Ok(Expiry::Detach),
+        _ => bail!("it must be \"stop\" or \"detach\""),
     }
 }
 
@@ -572,6 +599,11 @@ fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
         stack_size: table.string("stack_size", domain::size)?.unwrap_or(domain::STACK),
     };
     let mut options = settings.options();
+    if let Some(limit) = table
+        .string("detached_limit", |text| if text == "0" { Ok(Duration::ZERO) } else { domain::time(text) })?
+    {
+        options = options.detached_limit(limit);
+    }
     let mut names = BTreeSet::new();
     for (text, span) in table.strings("environment")? {
         let (name, value) = domain::variable(OsStr::new(&text)).context("environment").at(&span)?;

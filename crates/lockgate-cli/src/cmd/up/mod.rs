@@ -26,7 +26,7 @@ The file, in TOML, has a table [programs.NAME] for each program (docs/programs.m
   directories = [\"/data=./data\", \"/etc/ssl:ro\"], working_directory = \"/data\", umask = \"{mask}\"
   listen = [\"127.0.0.1:6379\"], connect = [\"example.org:443\"]
   memory_limit = \"{memory}\", stack_size = \"{stack}\", threads = 0, descriptors = {descriptors}, mappings = {mappings}, time_limit = \"2s\", cpu_limit = \"2s\"
-  exports = {{ take = \"take\" }}, imports = {{ store_take = \"store.take\" }}, turn_timeout = \"5s\"  (docs/program-calls.md)
+  exports = {{ take = \"take\" }}, imports = {{ store_take = \"store.take\" }}, turn_timeout = \"5s\", detached_limit = \"1m\"  (docs/program-calls.md)
   depends_on = [\"OTHER\"], ready = \"started\", \"listening\" or {{ line = \"TEXT\" }}
   restart = \"never\", \"on-fault\" or \"always\"; restart_delay = \"100ms\", restart_delay_max = \"30s\", restart_reset = \"10s\"
   stop_timeout = \"10s\"
