@@ -460,7 +460,7 @@ impl Domain {
 
     /// What the last call did wrong that went on without its caller ([`Expiry::Detach`](crate::Expiry::Detach)), if one did: no call tells.
     pub fn detached_fault(&self) -> Option<Fault> {
-        self.core().guest_threads().books().detached.fault.clone()
+        self.core().guest_threads().books().detached.fault.as_deref().cloned()
     }
 
     /// The same, and what else may have ended it there: what `look` makes of it.

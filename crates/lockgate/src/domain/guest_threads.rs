@@ -33,7 +33,7 @@ pub(super) struct Detached {
     /// Those of them that did not return.
     pub failed: u64,
     /// What the last of those did wrong.
-    pub fault: Option<Fault>,
+    pub fault: Option<Box<Fault>>,
 }
 
 impl GuestThreads {
@@ -80,7 +80,7 @@ impl GuestThreads {
         if let Some(Err(error)) = end
             && let Some(fault) = error.fault()
         {
-            detached.fault = Some(fault.clone());
+            detached.fault = Some(Box::new(fault.clone()));
         }
     }
 
