@@ -95,7 +95,9 @@
  * returns LG_OK there, because that code's own call has returned.
  *
  * A handler may run on a stack other than the alternate one; only a raw system call of the host can
- * cause that. Such a handler must save and restore lg_call_failed, as it does errno.
+ * cause that. Such a handler must save and restore lg_call_failed, as it does errno. If a call of
+ * such a handler fails while an error of the interrupted code is not taken yet, the interrupted
+ * code still learns that its call has failed, but lg_take_call_error() gives the handler's reason.
  *
  * On a thread that has not called a domain and has no alternate stack, the library cannot tell that
  * a handler calls: it admits the call, which allocates and takes locks. Call a domain on the thread
