@@ -295,6 +295,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         unready: AtomicBool::new(false),
         interruptions: Interruptions::default(),
         covered: AtomicBool::new(false),
+        behind_handlers: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),
         kicked_by_trap: AtomicBool::new(false),

@@ -360,7 +360,8 @@ pub(crate) fn kick(thread: &ThreadState) {
     let is_ours = signal != 0 && is_kicked_by(signal);
     // SAFETY: sends a signal that has our handler.
     let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
-    if !thread.covered.swap(false, Ordering::AcqRel) && is_ours && send() {
+    let is_behind = thread.behind_handlers.swap(false, Ordering::AcqRel);
+    if !thread.covered.swap(false, Ordering::AcqRel) && !is_behind && is_ours && send() {
         return;
     }
     // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making, or all signals
@@ -561,7 +562,7 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         if !(base + window::THUNKS..base + window::IMAGE_MAX).contains(&rip) {
             // In the proxy or a gate: kicks come until one finds it inside or outside. Anywhere else a handler of the host's runs on the domain's stack.
             if !is_proxys_or_gates(rip) {
-                state.covered.store(true, Ordering::Release);
+                state.behind_handlers.store(true, Ordering::Release);
             }
             return;
         }

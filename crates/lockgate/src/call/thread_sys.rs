@@ -123,6 +123,8 @@ pub(crate) struct ThreadState {
     pub(super) interruptions: Interruptions,
     /// The last kick found a handler of the host's in the way.
     pub covered: AtomicBool,
+    /// The same on the domain's own stack: the next kick is to come before the host's signals. (It counts: where no such handler is, it ends the call.)
+    pub behind_handlers: AtomicBool,
     /// The innermost gate whose function a kick has found left, as it seems, and the mark that it had.
     pub(super) left_gate: AtomicPtr<GateRecord>,
     pub(super) left_mark: AtomicU64,

@@ -458,7 +458,7 @@ impl Domain {
         self.core().guest_threads().fault()
     }
 
-    /// What the last call did wrong that went on without its caller ([`Expiry::Detach`](crate::Expiry::Detach)), if one did: no call tells.
+    /// The fault of the last call that went on without its caller ([`Expiry::Detach`](crate::Expiry::Detach)) and ended by one: no call tells.
     pub fn detached_fault(&self) -> Option<Fault> {
         self.core().guest_threads().books().detached.fault.as_deref().cloned()
     }

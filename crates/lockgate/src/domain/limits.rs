@@ -81,6 +81,6 @@ pub struct Usage {
     pub detached: u32,
     /// Those that have ended since the domain's start or reset.
     pub detached_ended: u64,
-    /// Those of them that did not return: [`Domain::detached_fault`](crate::Domain::detached_fault) is what the last one did wrong.
+    /// Those of them that did not return: [`Domain::detached_fault`](crate::Domain::detached_fault) is the last fault among them.
     pub detached_failed: u64,
 }
