@@ -190,11 +190,12 @@ fn waits_for_the_least(guest: &Guest, one: u64, other: u64) {
     // No more than was asked for.
     send(2);
     assert_eq!(guest.ok(libc::SYS_read, &[one, buffer, 2]), 2);
+    // (Before there is a reader: the kernel wakes none that waits already for less than the least.)
+    send(3);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| guest.ok(libc::SYS_read, &[one, buffer, 16]));
         // It has taken what was there, and waits for the rest alone.
         let left = guest.room(4);
-        send(3);
         while guest.ok(libc::SYS_ioctl, &[one, libc::FIONREAD, left]) == 0 && guest.get(left, 1) != [0] {
             std::thread::yield_now();
         }
