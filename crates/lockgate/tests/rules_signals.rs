@@ -28,7 +28,7 @@ fn guest() -> Guest {
     Guest::c_with(SOURCE, &["-O1"]).gate("void host(void)")
 }
 
-/// A signal has one handler in a process: tests that install some for SIGTRAP or SIGUSR2 run one at a time.
+/// A signal has one handler in a process: tests that install some for SIGILL or SIGUSR2 run one at a time.
 fn own_handlers() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     // (Each installs its own, whatever one that has failed has left.)
@@ -417,7 +417,7 @@ fn r14_signals_that_were_sent_go_to_the_host() {
     let _handlers = own_handlers();
     let domain = guest().domain();
     let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
-    let handled = host_sys::signal_storm(libc::SIGTRAP, || {
+    let handled = host_sys::signal_storm(libc::SIGILL, || {
         spin.call(50_000_000).expect("nothing is wrong with the domain");
     });
     assert!(handled > 3);
@@ -449,7 +449,7 @@ fn r14_a_signal_that_was_sent_keeps_its_value() {
         }";
     let domain = Guest::c(source).domain();
     let map = domain.bind::<extern "C" fn(i64) -> i64>("map").unwrap();
-    let [with, without] = host_sys::values_of_timer(libc::SIGTRAP, 50_000, 200, || {
+    let [with, without] = host_sys::values_of_timer(libc::SIGILL, 50_000, 200, || {
         map.call(100).unwrap();
     });
     assert_eq!((without, with >= 200), (0, true), "{with} with it");
@@ -465,7 +465,7 @@ fn r14_signals_that_were_sent_end_no_copy() {
     let domain = Guest::c(&source).domain();
     let at = domain.bind::<extern "C" fn() -> lockgate::Pointer<i64>>("where").unwrap().call().unwrap();
     let end = Instant::now() + Duration::from_millis(300);
-    let handled = host_sys::signal_storm_every(libc::SIGTRAP, 50_000, || {
+    let handled = host_sys::signal_storm_every(libc::SIGILL, 50_000, || {
         while Instant::now() < end {
             drop(domain.read_slice(at, WORDS).expect("the memory is there"));
         }

@@ -205,6 +205,29 @@ fn limits_hold_where_a_handler_on_the_control_stack_is_always_next() {
     }
 }
 
+/// A handler that was put in front of the library's for SIGILL, as `faulthandler.enable` does: it would take a kick for a fault of the process's, and
+/// end it. Red if kicks that are to come first are sent whoever gets them.
+#[test]
+fn no_kick_comes_to_a_handler_in_front() {
+    let _handlers = handlers();
+    let _watchdog = watchdog("the limit of a thread that was not without a signal for a while");
+    let source = "int stay(int turns) { while (turns) __asm__ volatile(\"pause\"); return 0; }";
+    let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(10));
+    let domain = Guest::c(source).domain_with(options);
+    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").expect("an export");
+    assert_eq!(stay.call(0).expect("a call"), 0);
+    // (Of as many, a kick finds one.)
+    host_sys::signals_behind_each_other(SIGNAL, domain.base(), 100_000, || {
+        off_alternate_stack(&[SIGNAL]);
+        handle_in_front(libc::SIGILL, count);
+        let before = HANDLED.load(Ordering::Acquire);
+        let error = stay.call(1).expect_err("a call without an end");
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+        assert_eq!(HANDLED.load(Ordering::Acquire), before, "a kick has come to it");
+    });
+    assert!(is_off_alternate_stack(SIGNAL), "the library has looked at the handler meanwhile");
+}
+
 /// Without an alternate stack the library's own handlers run on the control stack, too.
 #[test]
 fn faults_end_calls_on_the_control_stack_too() {

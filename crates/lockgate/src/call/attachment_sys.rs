@@ -298,7 +298,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         behind_handlers: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),
-        kicked_by_trap: AtomicBool::new(false),
+        kicked_first: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: epoch().into(),
         out_of_turn: Cell::new(false),

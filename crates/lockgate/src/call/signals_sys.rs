@@ -365,23 +365,31 @@ pub(crate) fn kick(thread: &ThreadState) {
         return;
     }
     // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making, or all signals
-    // are the host's. Those of faults are ours in any case, need no place in the queue, and interrupt a thread before all others do.
-    thread.kicked_by_trap.store(true, Ordering::Release);
+    // are the host's. Those of faults need no place in the queue, and interrupt a thread before all others do.
+    if fronts_sys::reached(FIRST_FAULT, FIRST).is_none() {
+        if is_ours {
+            send();
+        }
+        return;
+    }
+    thread.kicked_first.store(true, Ordering::Release);
     // SAFETY: the kernel copies the information.
     unsafe {
         let information = KickInfo::new();
         let process = information.process;
-        libc::syscall(
-            libc::SYS_rt_tgsigqueueinfo,
-            process,
-            thread.tid,
-            libc::SIGTRAP,
-            &raw const information,
-        );
+        libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread.tid, FIRST, &raw const information);
     }
 }
 
-/// What a SIGTRAP carries that is a kick: the kernel's `siginfo_t` of a queued signal.
+/// The signal that the kernel delivers before all others: by the lowest number of those that instructions raise. One that waits takes
+/// the place of another of that number, so it is one whose instruction is executed again: behind a breakpoint's SIGTRAP, rip is past it, and the trap
+/// would be lost.
+const FIRST: c_int = libc::SIGILL;
+/// Its place in [`FAULTS`].
+const FIRST_FAULT: usize = 3;
+const _: () = assert!(FAULTS[FIRST_FAULT] == FIRST);
+
+/// What a signal carries that is a kick and comes first: the kernel's `siginfo_t` of a queued signal.
 #[repr(C)]
 struct KickInfo {
     signal: c_int,
@@ -400,7 +408,7 @@ const _: () = assert!(size_of::<KickInfo>() == size_of::<siginfo_t>());
 impl KickInfo {
     fn new() -> KickInfo {
         KickInfo {
-            signal: libc::SIGTRAP,
+            signal: FIRST,
             errno: 0,
             code: libc::SI_QUEUE,
             padding: 0,
@@ -413,7 +421,7 @@ impl KickInfo {
     }
 }
 
-/// True if a SIGTRAP that no instruction raised is a kick of [`kick`]'s.
+/// True if a signal of that number that no instruction raised is a kick of [`kick`]'s.
 ///
 /// # Safety
 /// The information is the kernel's.
@@ -429,7 +437,7 @@ unsafe fn is_kick(info: *const siginfo_t) -> bool {
             libc::SI_USER if info_of_kick.process == 0 => (*block_sys::block())
                 .state
                 .as_ref()
-                .is_some_and(|state| state.kicked_by_trap.load(Ordering::Acquire)),
+                .is_some_and(|state| state.kicked_first.load(Ordering::Acquire)),
             _ => false,
         }
     }
@@ -448,7 +456,7 @@ unsafe extern "C" fn on_fault(
         let kernels = context.cast::<ucontext_t>();
         let frame = &mut *kernels;
         let by_instruction = (*info).si_code > 0;
-        // A signal that was sent in the middle of a copy is no reason to end it: a kick by SIGTRAP, or any kill(2).
+        // A signal that was sent in the middle of a copy is no reason to end it: a kick that comes first, or any kill(2).
         if by_instruction && is_hosts_to_mend(signal, &*info, kernels, front) {
             return chain(signal, info, kernels, mask, front);
         }
@@ -471,9 +479,7 @@ unsafe extern "C" fn on_fault(
                     leave(state, record, raw, frame);
                 }
             }
-            _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
-                on_kick(signal, info, context)
-            }
+            _ if signal == FIRST && !by_instruction && is_kick(info) => on_kick(signal, info, context),
             _ if !by_instruction && postpones(signal, info, frame) => {}
             _ => return chain(signal, info, kernels, mask, front),
         }

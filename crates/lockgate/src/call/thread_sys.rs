@@ -128,8 +128,8 @@ pub(crate) struct ThreadState {
     /// The innermost gate whose function a kick has found left, as it seems, and the mark that it had.
     pub(super) left_gate: AtomicPtr<GateRecord>,
     pub(super) left_mark: AtomicU64,
-    /// It has been kicked by SIGTRAP.
-    pub kicked_by_trap: AtomicBool,
+    /// It has been kicked by the signal that comes before all others.
+    pub kicked_first: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
     /// The epoch in which the thread was last seen outside proxies ([`EPOCH`]).

@@ -75,17 +75,27 @@ pub fn storm_of_faulting_handlers(signal: i32, work: impl FnOnce()) {
 /// Runs `work` on a thread that, once it is in the code of the domain at `base`, never again executes two instructions without the handler of
 /// `signal` in between: it sends the signal again, which waits for its own end. (Anywhere else, the host would not get on.)
 pub fn signals_without_end(signal: i32, base: u64, work: impl FnOnce()) {
+    signals_behind_each_other(signal, base, u64::MAX, work);
+}
+
+/// The same so many times.
+pub fn signals_behind_each_other(signal: i32, base: u64, times: u64, work: impl FnOnce()) {
     static BASE: AtomicU64 = AtomicU64::new(0);
+    static LEFT: AtomicU64 = AtomicU64::new(0);
     extern "C" fn again(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
         // SAFETY: the kernel's argument of an SA_SIGINFO handler.
         let at =
             unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
-        if at.wrapping_sub(BASE.load(Ordering::Acquire)) < lockgate_abi::window::STRIDE {
+        if at.wrapping_sub(BASE.load(Ordering::Acquire)) < lockgate_abi::window::STRIDE
+            && LEFT.load(Ordering::Acquire) > 0
+        {
+            LEFT.fetch_sub(1, Ordering::AcqRel);
             // SAFETY: sends a signal that has this handler.
             unsafe { libc::raise(signal) };
         }
     }
     BASE.store(base, Ordering::Release);
+    LEFT.store(times, Ordering::Release);
     // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();

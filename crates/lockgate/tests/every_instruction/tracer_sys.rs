@@ -15,8 +15,6 @@ pub enum Stop {
     Step,
     /// Before it gets this signal.
     Signal(i32),
-    /// Before it gets a kick by SIGTRAP, which it does not get: no handler of that signal can be stepped through.
-    Kick,
 }
 
 /// A thread that this process traces. It runs on the CPU of the thread that traces it: they never run at the same time, and to wake a CPU that
@@ -59,11 +57,7 @@ impl Tracee {
             libc::SIGTRAP => {
                 let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
                 self.request(libc::PTRACE_GETSIGINFO, &raw mut info as usize);
-                match info.si_code {
-                    OF_INT3 => Stop::Mark,
-                    ..=0 => Stop::Kick,
-                    _ => Stop::Step,
-                }
+                if info.si_code == OF_INT3 { Stop::Mark } else { Stop::Step }
             }
             signal => Stop::Signal(signal),
         }
@@ -78,12 +72,6 @@ impl Tracee {
     /// Lets the handler of a signal that it has stopped for, or that is pending, run, until it returns, and no further.
     pub fn take_signal(self, from: Stop) -> Stop {
         let mut stop = if matches!(from, Stop::Signal(_)) { from } else { self.step(from) };
-        while stop == Stop::Kick {
-            while !self.has_pending() {
-                std::thread::yield_now(); // the next kick is another signal
-            }
-            stop = self.step(stop);
-        }
         assert!(matches!(stop, Stop::Signal(_)), "no signal was pending: {stop:?}");
         loop {
             stop = self.step(stop);
@@ -93,7 +81,7 @@ impl Tracee {
         }
     }
 
-    /// The same of a signal that may be pending, and may be blocked; whether there was one. (A kick by SIGTRAP does not count, and comes again.)
+    /// The same of a signal that may be pending, and may be blocked; whether there was one.
     pub fn take_if_pending(self, from: Stop) -> (Stop, bool) {
         if !self.has_pending() {
             return (from, false);
@@ -158,7 +146,7 @@ impl Tracee {
             match stop {
                 Stop::Mark => break,
                 Stop::Step => came += 1,
-                Stop::Signal(_) | Stop::Kick => {}
+                Stop::Signal(_) => {}
             }
         }
         self.set_debug_register(7, 0);
@@ -240,7 +228,7 @@ impl Stop {
     fn signal(self) -> usize {
         match self {
             Stop::Signal(signal) => signal as usize,
-            Stop::Mark | Stop::Step | Stop::Kick => 0,
+            Stop::Mark | Stop::Step => 0,
         }
     }
 }
