@@ -1049,8 +1049,10 @@ fn a_process_that_was_stopped_keeps_its_name() {
     drop(waiting);
     up.signal(rustix::process::Signal::CONT);
     let mut asked = site.ask("stop", &[]);
-    // (It has to accept those first that have gone.)
-    while text(&asked.stderr).contains("takes no more connections") {
+    // (It has to accept those first that have gone. Of too many at once it closes some without an answer.)
+    let has_others =
+        |err: &str| ["takes no more connections", "does not answer"].iter().any(|why| err.contains(why));
+    while has_others(&text(&asked.stderr)) {
         asked = site.ask("stop", &[]);
     }
     assert!(asked.status.success(), "{}", text(&asked.stderr));
