@@ -228,20 +228,26 @@ class Shown:
         raise ValueError("gdb does not come to the end of its file")
 
 
+def run(command, folder, stderr):
+    """What another program says, and its exit status. It has a limited time and memory. (What it leaves when it ends, a core file, goes with the
+    folder.)"""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+    with subprocess.Popen(command, start_new_session=True, cwd=folder, **pipes) as other:
+        resource.prlimit(other.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        try:
+            said, errors = other.communicate(timeout=MOST_SECONDS)
+        finally:
+            other.kill()
+    return said, errors, other.returncode
+
+
 def is_read(path):
     """Whether another gdb, which debugs nothing, comes to the file's end. This one will read it where the program is stopped at the script's
     breakpoint: if gdb ended of it, it would leave that behind, and the program would end at it later."""
     read = "python gdb.execute('maint expand-symtabs', to_string=True); print('all of it')"
     command = [os.readlink("/proc/self/exe"), "-nx", "-q", "-batch", path, "-ex", read]
     try:
-        # (What it leaves when it ends, a core file, goes with the folder.)
-        alone = {"stdin": subprocess.DEVNULL, "start_new_session": True, "cwd": os.path.dirname(path)}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **alone) as other:
-            resource.prlimit(other.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-            try:
-                said, _ = other.communicate(timeout=MOST_SECONDS)
-            finally:
-                other.kill()
+        said, _, _ = run(command, os.path.dirname(path), subprocess.DEVNULL)
     except (subprocess.TimeoutExpired, ProcessLookupError):
         return False
     return said.endswith(b"all of it\n")
@@ -256,15 +262,11 @@ def asked(module, folder, address):
         file.write(module)
         file.flush()
         command = [program, "inspect", "--json", "--place", f"{address:#x}", file.name]
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, start_new_session=True, cwd=folder, **pipes) as other:
-            try:
-                said, errors = other.communicate(timeout=MOST_SECONDS)
-            except subprocess.TimeoutExpired as error:
-                raise ValueError(f"`lockgate inspect` takes more than {MOST_SECONDS} seconds") from error
-            finally:
-                other.kill()
-    if other.returncode != 0:
+        try:
+            said, errors, status = run(command, folder, subprocess.PIPE)
+        except subprocess.TimeoutExpired as error:
+            raise ValueError(f"`lockgate inspect` takes more than {MOST_SECONDS} seconds") from error
+    if status != 0:
         raise ValueError(errors.decode(errors="replace").strip() or "`lockgate inspect` fails")
     known = json.loads(said)["place"]["return_address"]
     if known is None:

@@ -21,7 +21,7 @@ const FRONTS: usize = 64;
 /// Bytes from one to the next.
 const SIZE: usize = 16;
 /// What stands before the fronts of each copy of the library whose tables are laid out as these: 16 bytes, then how far they are from here.
-const MARK: [u8; 16] = *b"Lockgate fronts1";
+const MARK: [u8; 16] = *b"Lockgate fronts2";
 const HEAD: usize = MARK.len() + size_of::<i64>() * 2;
 /// How a front begins: `mov $number,%eax`.
 const FIRST_BYTE: u8 = 0xb8;
@@ -71,7 +71,7 @@ core::arch::global_asm!(
     .size lockgate_handed_on,.-lockgate_handed_on
 
     .p2align 4
-    .ascii "Lockgate fronts1"
+    .ascii "Lockgate fronts2"
 1:
     .quad {TABLES}-1b
     .quad 0

@@ -3,9 +3,13 @@ use libc::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Signals that faulting instructions raise.
-pub(super) const FAULTS: [c_int; 5] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+/// Signals that faulting instructions raise. (System calls that a filter traps raise SIGSYS, which the library takes for kicks that come first.)
+pub(super) const FAULTS: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, FIRST];
+/// The kernel delivers it before all signals that no instruction raises. One that waits takes the place of another of that number: so it is one
+/// that processes hardly use. (A breakpoint's SIGTRAP would be lost; to a reporter of crashes, as `faulthandler.enable` installs late, the others
+/// would look like crashes.)
+pub(super) const FIRST: c_int = libc::SIGSYS;
 /// The signal that asks a thread to look at its state: time limits and kills. 0 before handlers are installed, and if the host has handlers
 /// for all that there are.
 pub(super) static KICK: AtomicI32 = AtomicI32::new(0);

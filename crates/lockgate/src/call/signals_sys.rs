@@ -9,7 +9,7 @@ use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
 use super::interrupt_sys::interrupt;
 use super::kernel_signals_sys::{
-    Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
+    Action, DEFAULT, FAULTS, FIRST, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
 };
 use super::layout::{
     EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, Record, STATUS_FAULT, UNTAKEN,
@@ -40,7 +40,7 @@ const CLEAN_FLAGS: i64 = 0x202;
 
 /// Which of our addresses is in front, for each, and what the host wants for it. Pointees are never freed: handlers may hold them.
 static FRONTS: [Fronts; FAULTS.len()] =
-    [Fronts::new(0), Fronts::new(1), Fronts::new(2), Fronts::new(3), Fronts::new(4)];
+    [Fronts::new(0), Fronts::new(1), Fronts::new(2), Fronts::new(3), Fronts::new(4), Fronts::new(5)];
 /// One thread puts ours in front at a time.
 static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 /// glibc has been made to install SIGCANCEL's handler.
@@ -366,7 +366,7 @@ pub(crate) fn kick(thread: &ThreadState) {
     }
     // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making, or all signals
     // are the host's. Those of faults need no place in the queue, and interrupt a thread before all others do.
-    if fronts_sys::reached(FIRST_FAULT, FIRST).is_none() {
+    if !may_come_first() {
         if is_ours {
             send();
         }
@@ -381,13 +381,17 @@ pub(crate) fn kick(thread: &ThreadState) {
     }
 }
 
-/// The signal that the kernel delivers before all others: by the lowest number of those that instructions raise. One that waits takes
-/// the place of another of that number, so it is one whose instruction is executed again: behind a breakpoint's SIGTRAP, rip is past it, and the trap
-/// would be lost.
-const FIRST: c_int = libc::SIGILL;
-/// Its place in [`FAULTS`].
-const FIRST_FAULT: usize = 3;
-const _: () = assert!(FAULTS[FIRST_FAULT] == FIRST);
+/// Whether a kick may be a signal that comes first: the kernel has it come to us, and the host does not handle it, whose own would be lost in a
+/// kick's favour.
+fn may_come_first() -> bool {
+    const INDEX: usize = FAULTS.len() - 1;
+    const { assert!(FAULTS[INDEX] == FIRST) };
+    fronts_sys::reached(INDEX, FIRST).is_some_and(|front| {
+        // SAFETY: pointees live forever.
+        let behind = unsafe { FRONTS[INDEX].behind(front).as_ref() };
+        !behind.is_some_and(is_handled)
+    })
+}
 
 /// What a signal carries that is a kick and comes first: the kernel's `siginfo_t` of a queued signal.
 #[repr(C)]
@@ -768,7 +772,8 @@ unsafe fn chain(
                 // The default action, with the right core dump: the instruction faults again, or the
                 // signal that was sent is sent once more.
                 kernel_action(signal, Some(&DEFAULT));
-                if (*info).si_code <= 0 {
+                // (What a trap interrupts has been executed.)
+                if (*info).si_code <= 0 || matches!(signal, libc::SIGTRAP | libc::SIGSYS) {
                     libc::raise(signal);
                 }
                 0

@@ -77,6 +77,16 @@ pub fn raise(thread: i32, signal: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
 }
 
+/// Has `signal` handled by `handler` as any program would, behind the library's.
+pub fn handle_behind(signal: i32, handler: extern "C" fn(libc::c_int)) {
+    unsafe { libc::signal(signal, handler as *const () as usize) };
+}
+
+/// By nothing of the host's any more.
+pub fn restore(signal: i32) {
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
 /// Has `signal` handled by `handler` in front of all others, on whatever stack the thread is, by system calls that nobody hears of: as if the
 /// library stood in for no function of libc's and never looked at handlers.
 pub fn handle_in_front(signal: i32, handler: extern "C" fn(libc::c_int)) {

@@ -78,10 +78,17 @@ pub fn signals_without_end(signal: i32, base: u64, work: impl FnOnce()) {
     signals_behind_each_other(signal, base, u64::MAX, work);
 }
 
+/// How often the handler is to send it again.
+static LEFT: AtomicU64 = AtomicU64::new(0);
+
+/// The same.
+pub fn signals_left() -> u64 {
+    LEFT.load(Ordering::Acquire)
+}
+
 /// The same so many times.
 pub fn signals_behind_each_other(signal: i32, base: u64, times: u64, work: impl FnOnce()) {
     static BASE: AtomicU64 = AtomicU64::new(0);
-    static LEFT: AtomicU64 = AtomicU64::new(0);
     extern "C" fn again(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
         // SAFETY: the kernel's argument of an SA_SIGINFO handler.
         let at =
@@ -435,6 +442,12 @@ pub fn raise_with(signal: i32, work: fn()) {
         libc::signal(signal, do_work as extern "C" fn(libc::c_int) as *const () as usize);
         libc::raise(signal);
     }
+}
+
+/// A breakpoint.
+pub fn trap() {
+    // SAFETY: the process ends, or goes on behind it.
+    unsafe { std::arch::asm!("int3") };
 }
 
 /// Loads from address 16.
