@@ -142,12 +142,14 @@ class Symbols:
             self.changed = None
 
     def pass_on(self, signal):
-        """The runtime tells threads by a signal that something is up: no reason to stop, unless the user has said how to handle it."""
+        """The runtime tells threads by a signal, or one that comes before others, that something is up: no reason to stop, unless the user has said
+        how to handle it."""
         if self.passed is None and 0 < signal <= 64:
-            self.passed = f"SIG{signal}"
-            before = gdb.execute(f"info signals {self.passed}", to_string=True)
-            if re.search(rf"^{self.passed}\s+Yes\s+Yes\s+Yes", before, re.MULTILINE):
-                gdb.execute(f"handle {self.passed} nostop noprint pass", to_string=True)
+            self.passed = (f"SIG{signal}", "SIGSYS")
+            for name in self.passed:
+                before = gdb.execute(f"info signals {name}", to_string=True)
+                if re.search(rf"^{name}\s+Yes\s+Yes\s+Yes", before, re.MULTILINE):
+                    gdb.execute(f"handle {name} nostop noprint pass", to_string=True)
 
     def find_runtime(self):
         """Where the runtime has its names. They are looked up in a process before gdb knows a symbol of any module's, which could have the
