@@ -570,8 +570,9 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         };
         let base = space::base_of((*record).control);
         if !(base + window::THUNKS..base + window::IMAGE_MAX).contains(&rip) {
-            // In the proxy or a gate: kicks come until one finds it inside or outside. Anywhere else a handler of the host's runs on the domain's stack.
-            if !is_proxys_or_gates(rip) {
+            // In the proxy or a gate, or, on the thread's own stack, in what ends the call: kicks come until one finds it inside or outside. On
+            // another stack, mostly the domain's, a handler of the host's runs.
+            if !is_proxys_or_gates(rip) && !state.stack.contains(&rsp) {
                 state.behind_handlers.store(true, Ordering::Release);
             }
             return;
