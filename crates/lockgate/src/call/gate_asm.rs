@@ -1052,7 +1052,7 @@ lockgate_gate_end:
     STATUS = const offset_of!(ThreadBlock, status),
     MARK = const offset_of!(ThreadBlock, mark),
     NEXT_MARK = const NEXT_MARK,
-    ENDS = const super::gate_sys::ENDS,
+    ENDS = const super::gate_sys::Then::Ends as u32,
     RECORD = const RECORD,
     KIND = const offset_of!(GateRecord, mark),
     BINDING = const offset_of!(EntryRecord, binding),

@@ -468,7 +468,7 @@ lockgate_invoke:
     TRANSIT = const offset_of!(ThreadBlock, transit),
     UNTAKEN = const UNTAKEN,
     AVX512 = sym super::gate_sys::AVX512,
-    ENDS = const super::gate_sys::ENDS,
+    ENDS = const super::gate_sys::Then::Ends as u32,
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),

@@ -7,7 +7,7 @@
 use super::actions_sys::kept;
 use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
-use super::interrupt_sys::interrupt;
+use super::interrupt_sys::{CLEAN_FLAGS, interrupt};
 use super::kernel_signals_sys::{
     Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
 };
@@ -35,8 +35,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 const LAST_SIGNAL: c_int = 64;
-/// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
-const CLEAN_FLAGS: i64 = 0x202;
 
 /// Which of our addresses is in front, for each, and what the host wants for it. Pointees are never freed: handlers may hold them.
 static FRONTS: [Fronts; FAULTS.len()] =
@@ -673,7 +671,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         }
         registers[libc::REG_RSP as usize] = (*record).host as i64;
         registers[libc::REG_RIP as usize] = lockgate_exit as *const () as usize as i64;
-        registers[libc::REG_EFL as usize] = CLEAN_FLAGS;
+        registers[libc::REG_EFL as usize] = CLEAN_FLAGS as i64;
         // The caller's control words, which proxies need not restore, either; with nothing pending.
         if let Some(fpu) = frame.uc_mcontext.fpregs.as_mut() {
             let flags = (*(*record).binding).flags;

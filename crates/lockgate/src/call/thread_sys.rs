@@ -187,8 +187,8 @@ unsafe impl Sync for ThreadState {}
 /// All attached threads. A thread leaves it, under the lock, before its memory goes.
 pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess::new(Mutex::default);
 
-/// In a record, in place of a place in a domain: it is gone.
-pub(super) const LEFT: u64 = 0;
+/// In a record, in place of a place in a domain.
+pub(super) const GONE: u64 = 0;
 
 impl ThreadState {
     /// A call's end waits for its gate to take it. Until then no call begins: a handler's own would have this end, or an end of its own in its place.
@@ -248,7 +248,7 @@ impl ThreadState {
             (AtomicU64::from_ptr(self.slot(id)), AtomicU64::from_ptr(ptr::from_ref(place).cast_mut()))
         };
         let raised = |now| match place.load(Ordering::Acquire) {
-            LEFT => None,
+            GONE => None,
             place => (now != 0).then_some(place),
         };
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
@@ -376,7 +376,7 @@ impl ThreadState {
             const { assert!(PLACE == std::mem::offset_of!(GateRecord, slot)) };
             // SAFETY: an aligned word in the array of records. Its thread may write another record there, but none of this domain.
             let place = unsafe { AtomicU64::from_ptr(record.byte_add(PLACE).cast::<u64>().cast_mut()) };
-            let is_in_domain = |at: u64| (space::base_of(at) == base).then_some(LEFT);
+            let is_in_domain = |at: u64| (space::base_of(at) == base).then_some(GONE);
             let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, is_in_domain);
         }
         self.set_slot(id, 0);
@@ -404,7 +404,7 @@ impl ThreadState {
     /// The domain that an entry's record is of, unless that is gone, or a parent's.
     pub(super) fn domain_of(&self, control: u64) -> Option<Arc<dyn AnyDomain>> {
         let base = space::base_of(control);
-        let is_there = control != LEFT && !space::is_inherited(control);
+        let is_there = control != GONE && !space::is_inherited(control);
         is_there.then(|| self.domains().into_iter().find(|domain| domain.base() == base))?
     }
 
