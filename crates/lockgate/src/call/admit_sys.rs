@@ -125,14 +125,14 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if thread_sys::is_inside(state) {
         return Err(CallError::SignalHandler);
     }
-    state.mends_at_next_call();
+    state.repairs_at_next_call();
     thread_sys::may_call(state)?;
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;
     thread_sys::may_nest(state, rsp)?;
     // A thread that the module has started itself has no caller to tell that its turn did not come: it waits for it, as on any machine.
-    let patient = !nested && thread_sys::is_modules_thread();
-    take_place(state, binding, patient)?;
+    let unlimited = !nested && thread_sys::is_modules_thread();
+    take_place(state, binding, unlimited)?;
     state.enter_once();
     Ok(())
 }
@@ -149,8 +149,8 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     take_place(state, binding, false)
 }
 
-/// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, if the caller is `patient`.
-fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Result<(), CallError> {
+/// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, where the wait is `unlimited`.
+fn take_place(state: &ThreadState, binding: &BindingHeader, unlimited: bool) -> Result<(), CallError> {
     let (domain, queue) = living(binding, |info| info.is_open().map(|()| (info.domain.clone(), info.queue)))
         .ok_or_else(|| CallError::Unloaded("the library".to_owned()))??;
     if thread_sys::beyond_depth(state, binding.depth) {
@@ -165,7 +165,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
     }
     let exclusive = domain.terms().exclusive.filter(|_| !binding.owner.is_null());
     let timeout = exclusive.flatten().into_iter().chain(queue).min();
-    let timeout = timeout.filter(|_| !patient);
+    let timeout = timeout.filter(|_| !unlimited);
     if state.place(domain.id()) == 0 {
         // What runs in the module before a thread's first call has a turn as well, and no handler of the host's comes while that waits for it: it
         // is waited for here.

@@ -3,7 +3,7 @@ use super::alternate_sys::{self, AlternateStack};
 use super::block_sys::block;
 use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
-use super::layout::{GATE, GateRecord, LOOKS_AGAIN, NEXT_MARK, NOBODY, RECORD, RED_ZONE, Record, WHOSE};
+use super::layout::{GATE, GateRecord, LOOKS_AGAIN, NEXT_MARK, NO_DOMAIN, RECORD, RED_ZONE, Record, WHOSE};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
@@ -317,7 +317,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
             Some(parent) => parent.records.clone(),
             None => Arc::new(Mapping::new(RECORDS)?),
         },
-        slots: Mapping::new((WHOSE + NOBODY) as usize + size_of::<u64>())?,
+        slots: Mapping::new((WHOSE + NO_DOMAIN) as usize + size_of::<u64>())?,
         masks: Mapping::new(RECORDS / RECORD as usize * size_of::<u64>())?,
         alternate: AlternateStack::new(alternate)?,
         holdings: Holdings::default(),

@@ -33,7 +33,7 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
             return Then::Ends; // the caller was told to end before it called
         }
         if (*block).status & STATUS_ENDED != 0 {
-            state.mends_at_next_call();
+            state.repairs_at_next_call();
             let binding = (*(*gate).entry).context as *const super::layout::BindingHeader;
             let info = &*(*binding).info;
             let error = outcome_sys::take_refusal().unwrap_or_else(|| outcome_sys::take_fault(info));

@@ -52,7 +52,7 @@ impl Library {
     /// [`DlError::Handle`]. A failure of a destructor is no error of this function: see [`last_failure`](super::last_failure).
     pub fn close(self) -> Result<(), DlError> {
         table::release(self.number())?;
-        table::end_what_nobody_needs();
+        table::end_unneeded();
         domain::settle();
         Ok(())
     }
