@@ -6,7 +6,7 @@
 
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
-use crate::server::{self, Lock, Place, Socket, connect, take_over, unbound};
+use crate::server::{self, Accepting, Lock, Place, Socket, connect, take_over, unbound};
 use lockgate_kernel::{Identity, peer};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -21,7 +21,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,7 +221,7 @@ fn socket_of(folder: &Path, file: &Path) -> PathBuf {
 /// A socket for the programs of one file.
 #[derive(Debug)]
 pub struct Server {
-    listener: UnixListener,
+    listener: OwnedFd,
     folder: File,
     file: PathBuf,
     socket: Socket,
@@ -240,7 +240,7 @@ impl Server {
         let lock = folder.join("lock");
         let taken = unbound(SocketType::STREAM).and_then(|own| take_over(own, &path, &Lock::Private(&lock)));
         let (listener, socket) = match taken.map_err(system("listen on", &path))? {
-            Place::Own(listener, name) => (listener.into(), name),
+            Place::Own(listener, name) => (listener, name),
             Place::Others(Some(pid)) => return Err(ControlError::Running { file, pid }),
             Place::Others(None) => return Err(ControlError::Full(file)),
         };
@@ -248,23 +248,22 @@ impl Server {
         Ok(Server { listener, folder, file, socket })
     }
 
-    /// Answers from now on, on a thread of its own. The socket's name goes with what is returned.
+    /// Answers from now on, on a thread of its own, until what is returned is dropped. The socket's name goes with that.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn serve(self, handle: Handle) -> io::Result<Socket> {
+    pub fn serve(self, handle: Handle) -> io::Result<Accepting> {
         let Server { listener, folder, file, socket } = self;
-        let (accept, folder) = (move || Ok(listener.accept()?.0), Arc::new(folder));
-        server::serve("lockgate-control", accept, may_ask, move |stream: UnixStream| {
-            let _ = reply(&stream, &folder, &handle, &file);
-        })?;
-        Ok(socket)
+        let folder = Arc::new(folder);
+        server::serve("lockgate-control", listener, Some(socket), may_ask, move |connection| {
+            let _ = reply(&connection.into(), &folder, &handle, &file);
+        })
     }
 }
 
 /// Whether who has connected is another process of this user.
-fn may_ask(stream: &UnixStream) -> bool {
-    peer(stream.as_fd()).is_ok_and(|peer| peer.user == geteuid().as_raw() && !peer.is_own())
+fn may_ask(connection: &OwnedFd) -> bool {
+    peer(connection.as_fd()).is_ok_and(|peer| peer.user == geteuid().as_raw() && !peer.is_own())
 }
 
 /// The first bytes of a request, and the descriptor that came with them.

@@ -39,5 +39,5 @@ pub use error::ProgramsError;
 pub use logs::{LINE, Line, Stream, TAIL, Volume};
 pub use plan::State;
 pub use run::{End, Ends, Event, Handle, NOT_STARTED, Observer, Programs, Quiet, Status, Totals, status_of};
-pub use server::Socket;
+pub use server::Accepting;
 pub use spec::{Address, BackOff, Exported, Imported, Ready, Restart, Shared, Spec};

@@ -4,7 +4,7 @@
 
 use crate::plan::State;
 use crate::run::{Handle, Status};
-use crate::server::{self, Lock, Place, Socket};
+use crate::server::{self, Accepting, Lock, Place, Socket};
 use crate::spec::Address;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -13,7 +13,6 @@ use std::fmt::Write as _;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 /// Bytes of a request's head.
@@ -108,7 +107,7 @@ pub struct Server {
 #[derive(Debug)]
 enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener),
+    Unix(OwnedFd),
 }
 
 impl Server {
@@ -126,7 +125,7 @@ impl Server {
                 let socket = server::unbound(SocketType::STREAM)?;
                 match server::take_over(socket, path, &Lock::Beside)? {
                     Place::Own(listener, name) => {
-                        Server { listener: Listener::Unix(listener.into()), socket: Some(name) }
+                        Server { listener: Listener::Unix(listener), socket: Some(name) }
                     }
                     Place::Others(_) => return Err(Errno::ADDRINUSE.into()),
                 }
@@ -142,27 +141,20 @@ impl Server {
         }
     }
 
-    /// Answers from now on, on a thread of its own. The name of a UNIX socket goes with what is returned.
+    /// Answers from now on, on a thread of its own, until what is returned is dropped. The name of a UNIX socket goes with that.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn serve(self, handle: Handle) -> io::Result<Option<Socket>> {
+    pub fn serve(self, handle: Handle) -> io::Result<Accepting> {
         let Server { listener, socket } = self;
-        let accept = move || -> io::Result<OwnedFd> {
-            Ok(match &listener {
-                Listener::Tcp(listener) => listener.accept()?.0.into(),
-                Listener::Unix(listener) => listener.accept()?.0.into(),
-            })
+        let listener = match listener {
+            Listener::Tcp(listener) => listener.into(),
+            Listener::Unix(listener) => listener,
         };
-        server::serve(
-            "lockgate-metrics",
-            accept,
-            |_| true,
-            move |connection| {
-                let _ = reply(&connection, || text(&handle.status()));
-            },
-        )?;
-        Ok(socket)
+        let answer = move |connection: OwnedFd| {
+            let _ = reply(&connection, || text(&handle.status()));
+        };
+        server::serve("lockgate-metrics", listener, socket, |_| true, answer)
     }
 }
 

@@ -5,7 +5,8 @@ use lockgate_kernel::{Identity, peer};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, shutdown,
+    socket_with, sockopt,
 };
 use rustix::process::geteuid;
 use std::io;
@@ -14,12 +15,16 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
 /// Connections that are answered at once, by a thread each; further ones are closed, so that clients cannot have this process start more.
 const AT_ONCE: usize = 16;
+
+/// How long the end of a socket waits for the thread that accepts there.
+const AT_MOST: Duration = Duration::from_secs(1);
 
 /// Connections that may wait to be accepted: more than the clients that are answered at once, so that a burst is not refused.
 const WAITING: i32 = 128;
@@ -150,40 +155,94 @@ pub(crate) fn connect_by(kind: SocketType, path: &Path) -> Result<OwnedFd, Errno
     Ok(socket)
 }
 
-/// Answers what `accept` returns and `may_ask` admits, from now on, each on a thread of its own that is called `name`.
+/// A thread that accepts the connections of a socket, until this is dropped; the socket's name goes with it. Dropped in a child of the
+/// process, which has the socket and not the thread, it changes nothing.
+#[derive(Debug)]
+pub struct Accepting {
+    owner: Owner,
+    listener: Arc<OwnedFd>,
+    is_over: Arc<AtomicBool>,
+    /// Its other end goes with the thread, behind all that the thread has.
+    ends: Receiver<()>,
+    _name: Option<Socket>,
+}
+
+impl Accepting {
+    /// Gives `admit` each connection of `listener`, which has this `name`, on a thread that is called `thread`.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn new(
+        thread: &str,
+        listener: OwnedFd,
+        name: Option<Socket>,
+        admit: impl FnMut(OwnedFd) + Send + 'static,
+    ) -> io::Result<Accepting> {
+        let (listener, is_over) = (Arc::new(listener), Arc::new(AtomicBool::new(false)));
+        let (until, ends) = channel::<()>();
+        let own = (until, listener.clone(), is_over.clone(), admit);
+        named(thread).spawn(move || {
+            let (_until, listener, is_over, mut admit) = own;
+            while !is_over.load(Ordering::Acquire) {
+                match accept_with(&listener, SocketFlags::CLOEXEC) {
+                    Ok(connection) => admit(connection),
+                    // No descriptor is free for now; or it is over.
+                    Err(_) => std::thread::sleep(Duration::from_millis(10)),
+                }
+            }
+        })?;
+        Ok(Accepting { owner: Owner::this(), listener, is_over, ends, _name: name })
+    }
+
+    /// No connection is accepted any more.
+    pub(crate) fn stop(&self) {
+        self.is_over.store(true, Ordering::Release);
+        // The kernel wakes the thread that waits there.
+        let _ = shutdown(&self.listener, Shutdown::Both);
+    }
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        if self.owner.is_here() {
+            self.stop();
+            // (A client may keep that thread from its end: by a descriptor that it has sent, and whose last close waits.)
+            let _ = self.ends.recv_timeout(AT_MOST);
+        }
+    }
+}
+
+pub(crate) fn named(thread: &str) -> Builder {
+    Builder::new().name(thread.to_owned())
+}
+
+/// Answers the connections of `listener` that `may_ask` admits, until what it returns is dropped, each on a thread of its own that is called
+/// `thread`.
 ///
 /// # Errors
 /// The thread that accepts cannot be started.
-pub fn serve<S: Send + 'static>(
-    name: &'static str,
-    mut accept: impl FnMut() -> io::Result<S> + Send + 'static,
-    may_ask: impl Fn(&S) -> bool + Send + 'static,
-    answer: impl Fn(S) + Clone + Send + 'static,
-) -> io::Result<()> {
-    let named = move || Builder::new().name(name.to_owned());
+pub(crate) fn serve(
+    thread: &'static str,
+    listener: OwnedFd,
+    name: Option<Socket>,
+    may_ask: impl Fn(&OwnedFd) -> bool + Send + 'static,
+    answer: impl Fn(OwnedFd) + Clone + Send + 'static,
+) -> io::Result<Accepting> {
     let answered = Arc::new(AtomicUsize::new(0));
-    named().spawn(move || {
-        loop {
-            let Ok(connection) = accept() else {
-                // No descriptor is free for now.
-                std::thread::sleep(Duration::from_millis(10));
-                continue;
-            };
-            if !may_ask(&connection) || answered.load(Ordering::Relaxed) >= AT_ONCE {
-                continue;
-            }
-            answered.fetch_add(1, Ordering::Relaxed);
-            let (answer, done) = (answer.clone(), answered.clone());
-            let thread = named().spawn(move || {
-                answer(connection);
-                done.fetch_sub(1, Ordering::Relaxed);
-            });
-            if thread.is_err() {
-                answered.fetch_sub(1, Ordering::Relaxed);
-            }
+    Accepting::new(thread, listener, name, move |connection| {
+        if !may_ask(&connection) || answered.load(Ordering::Relaxed) >= AT_ONCE {
+            return;
         }
-    })?;
-    Ok(())
+        answered.fetch_add(1, Ordering::Relaxed);
+        let (answer, done) = (answer.clone(), answered.clone());
+        let answers = named(thread).spawn(move || {
+            answer(connection);
+            done.fetch_sub(1, Ordering::Relaxed);
+        });
+        if answers.is_err() {
+            answered.fetch_sub(1, Ordering::Relaxed);
+        }
+    })
 }
 
 #[cfg(test)]
@@ -192,6 +251,7 @@ mod tests {
     use rustix::io::{FdFlags, fcntl_setfd};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use std::process::{Command, Stdio};
+    use std::sync::mpsc::RecvTimeoutError;
 
     /// Where a process of these tests is to listen, or to look.
     const PATH: &str = "LOCKGATE_TEST_PATH";
@@ -210,6 +270,27 @@ mod tests {
 
     fn taken(path: &Path) -> io::Result<Place> {
         take_over(unbound(SocketType::STREAM).unwrap(), path, &Lock::Beside)
+    }
+
+    /// Red where the thread that accepts is not woken: it has what it answers with for good then, and connections are still accepted.
+    #[test]
+    fn what_is_dropped_accepts_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let Ok(Place::Own(listener, name)) = taken(&path) else { panic!("the name is free") };
+        let again = listener.try_clone().unwrap();
+        let (says, hears) = channel();
+        let answer = move |_| says.send(()).unwrap();
+        let accepting = serve("lockgate-test", listener, Some(name), |_| true, answer).unwrap();
+        for _ in 0..2 {
+            let _asks = connect(&path).unwrap();
+            hears.recv().unwrap();
+        }
+        drop(accepting);
+        assert_eq!(socket_at(&path), None, "the name is still there");
+        // (A thread that is left would have it for good.)
+        assert_eq!(hears.recv_timeout(Duration::from_secs(10)), Err(RecvTimeoutError::Disconnected));
+        assert_eq!(accept_with(&again, SocketFlags::CLOEXEC).err(), Some(Errno::INVAL));
     }
 
     /// A process that does not look at its connections is there. Red where a connection that is refused for lack of room counts as none that listens.

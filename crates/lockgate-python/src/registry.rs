@@ -71,7 +71,7 @@ impl Lateness for RegistryError {
 }
 
 /// Asks again and again until `wait` is over, so that Ctrl-C interrupts it. `raised` makes an exception of an error.
-pub fn patiently<T: Send, E: Lateness + Send>(
+pub fn ask_in_slices<T: Send, E: Lateness + Send>(
     py: Python<'_>,
     name: &str,
     wait: Option<&Bound<'_, PyAny>>,
@@ -241,7 +241,7 @@ impl Registry {
                 None => self.inner.bind_described(principal, &request),
             }
         };
-        let dynamic = patiently(py, &name, wait, ask, |error| errors::registry(py, error))?;
+        let dynamic = ask_in_slices(py, &name, wait, ask, |error| errors::registry(py, error))?;
         let domain = self.server(py, dynamic.domain_name())?;
         Ok(Found { dynamic, domain, rebinds })
     }
@@ -259,7 +259,7 @@ impl Registry {
         let (live, principal, name) = (domain.get().live(py)?, principal.get().inner(), asked.0.clone());
         let request = request(py, asked, Rebind::Yes)?;
         let ask = |slice| self.inner.link(&live, import, principal, &request.clone().wait(slice));
-        patiently(py, &name, wait, ask, |error| errors::registry(py, error))?;
+        ask_in_slices(py, &name, wait, ask, |error| errors::registry(py, error))?;
         domain.get().keep(self.hosts(py));
         let changing = self.changing(py);
         let named = |(known, server): &(String, Py<Domain>)| (*known == name).then(|| server.clone_ref(py));

@@ -2,7 +2,7 @@
 use crate::buffer_sys::View;
 use crate::interpreter_sys::{attach, detach};
 use crate::kinds::Kind;
-use crate::registry::{Lateness, Registry, patiently};
+use crate::registry::{Lateness, Registry, ask_in_slices};
 use crate::{errors, values};
 use lockgate::signature::Type;
 use lockgate::{Value, Version};
@@ -59,7 +59,7 @@ impl Remote {
         if let Some(limit) = time_limit.map(values::seconds).transpose()? {
             query = query.time_limit(limit);
         }
-        let function = patiently(
+        let function = ask_in_slices(
             py,
             name,
             Some(wait),

@@ -8,10 +8,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod asked;
 mod parse;
 mod types;
 mod words;
 
+pub use asked::Asked;
 pub use lockgate_outside::printable;
 pub use parse::PrototypeError;
 pub use types::{Field, Signature, Type};

@@ -12,7 +12,9 @@ pub use pointers::{begins_elsewhere, failed_elsewhere, take_call_error};
 
 use crate::call::call_abi::{CallAbi, Caller};
 use crate::call::interruptions_sys::Left;
-use crate::call::layout::{BindingHeader, DETACHES, GIVES_UP, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};
+use crate::call::layout::{
+    BindingHeader, DETACHES, GIVES_UP, GateEntry, Headers, NO_DOMAIN, RECORD, SLOT_SIZE,
+};
 use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
 use crate::call::thunks::gate_thunk;
@@ -407,7 +409,7 @@ impl Binding {
             window: domain.base(),
             target: domain.base() + address,
             slot,
-            admission: AtomicU32::new(NOBODY), // until it is listed
+            admission: AtomicU32::new(NO_DOMAIN), // until it is listed
             stack_words: plan.stack_words,
             result_size: plan.result_size,
             result_room: plan.result_size.next_multiple_of(16),
@@ -523,7 +525,7 @@ impl Binding {
             return;
         }
         self.info.close(why);
-        self.header.admission.store(NOBODY, Ordering::Release);
+        self.header.admission.store(NO_DOMAIN, Ordering::Release);
     }
 
     /// As [`close`](Binding::close), and calls in progress end.

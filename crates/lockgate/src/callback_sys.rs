@@ -8,6 +8,7 @@ use crate::host;
 use crate::host_function::HostFunction;
 use crate::memory::{Argument, Pointer, Returned};
 use crate::policy::Policy;
+use crate::signature::Asked;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -152,10 +153,10 @@ impl Domain {
     ) -> Result<Callback, LinkError> {
         let forked = |_| BindError::Forked(self.name().to_owned());
         self.core().here().map_err(forked)?;
-        if !prototype.contains('(') {
-            return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
-        }
-        let signature = prototype.parse().map_err(BindError::from)?;
+        let signature = match Asked::parse(prototype).map_err(BindError::from)? {
+            Asked::Name(name) => return Err(LinkError::NoPrototype(name.to_owned())),
+            Asked::Prototype(signature) => signature,
+        };
         let (callee, image) = (server.core().clone(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         let full = || LinkError::Pointers(self.name().to_owned());

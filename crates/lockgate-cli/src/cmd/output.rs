@@ -3,6 +3,7 @@
 use anyhow::{Context as _, anyhow, bail};
 use clap::builder::styling::{AnsiColor, Style};
 use lockgate_outside::{printable, printable_lines};
+use lockgate_signature::Asked;
 use lockgate_verify::Module;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
@@ -41,8 +42,11 @@ pub fn prototype_of<'a>(module: &'a lockgate::Module, given: &'a str) -> anyhow:
         Some((_, None)) => {
             bail!("the note of {} has no signature of {name}: give its C prototype", module.name())
         }
-        None if !given.contains('(') => Err(no_function(module, name)),
-        None => Ok(given),
+        None => match Asked::parse(given) {
+            Ok(Asked::Name(name)) => Err(no_function(module, name)),
+            // (Binding says what is wrong with a prototype.)
+            Ok(Asked::Prototype(_)) | Err(_) => Ok(given),
+        },
     }
 }
 

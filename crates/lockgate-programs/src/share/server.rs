@@ -4,7 +4,7 @@ use super::ShareError;
 use super::line::{self, Line, NO_MORE, both, halves};
 use super::shape::Shape;
 use super::wire::{Answer, Ask, Ended, MESSAGE, Refused, SCHEMA};
-use crate::server::{Lock, Place, Socket, take_over, unbound};
+use crate::server::{Accepting, Lock, Place, Socket, named, take_over, unbound};
 use lockgate::{
     AllocError, CallError, Domain, Dynamic, Frame, Owner, Pointer, Principal, Rebind, Registry, Request,
     Version,
@@ -12,8 +12,8 @@ use lockgate::{
 use lockgate_kernel::{locked, peer, takes_descriptors};
 use rustix::fs::Mode;
 use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
-    accept_with, recv, sendmsg, shutdown,
+    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketType, recv, sendmsg,
+    shutdown,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, IoSlice};
@@ -21,13 +21,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// How long the end of a service waits for its thread.
-const AT_MOST: Duration = Duration::from_secs(1);
 
 /// How often a thread is woken whose client has gone, until it has seen that.
 const AGAIN: Duration = Duration::from_millis(5);
@@ -115,9 +111,7 @@ impl Offer {
 pub struct Served {
     owner: Owner,
     shared: Arc<Shared>,
-    /// Its other end goes with the thread that accepts.
-    accepts: Receiver<()>,
-    _socket: Socket,
+    accepting: Accepting,
 }
 
 #[derive(Debug)]
@@ -127,7 +121,6 @@ struct Shared {
     names: BTreeMap<String, Option<Shape>>,
     limits: Limits,
     sleeps: bool,
-    listener: OwnedFd,
     is_over: AtomicBool,
     clients: Mutex<Clients>,
 }
@@ -152,7 +145,7 @@ pub fn serve(registry: &Registry, path: impl AsRef<Path>, offer: Offer) -> Resul
     };
     let names = offer.names.into_iter().map(shape).collect::<Result<_, _>>()?;
     let failed = |source| ShareError::Listen { path: path.to_owned(), source };
-    let Some((listener, socket)) = listener(path).map_err(failed)? else {
+    let Some((listener, name)) = listener(path).map_err(failed)? else {
         return Err(ShareError::Taken(path.to_owned()));
     };
     let shared = Arc::new(Shared {
@@ -160,22 +153,13 @@ pub fn serve(registry: &Registry, path: impl AsRef<Path>, offer: Offer) -> Resul
         names,
         limits: offer.limits,
         sleeps: offer.sleeps,
-        listener,
         is_over: AtomicBool::new(false),
         clients: Mutex::default(),
     });
-    let accepting = shared.clone();
-    let (until, accepts) = channel();
-    let accept = move || {
-        let _until: Sender<()> = until;
-        accepting.accept();
-    };
-    named("lockgate-share").spawn(accept).map_err(failed)?;
-    Ok(Served { owner: Owner::this(), shared, accepts, _socket: socket })
-}
-
-fn named(name: &str) -> Builder {
-    Builder::new().name(name.to_owned())
+    let admits = shared.clone();
+    let admit = move |socket| admits.clone().admit(Arc::new(socket));
+    let accepting = Accepting::new("lockgate-share", listener, Some(name), admit).map_err(failed)?;
+    Ok(Served { owner: Owner::this(), shared, accepting })
 }
 
 /// A socket that listens on `path`; `None` if a process does already.
@@ -197,26 +181,14 @@ impl Drop for Served {
             return;
         }
         self.shared.is_over.store(true, Ordering::Release);
-        let _ = shutdown(&self.shared.listener, Shutdown::Both);
+        self.accepting.stop();
         for (_, socket) in locked(&self.shared.clients).sockets.values() {
             let _ = shutdown(socket, Shutdown::Both);
         }
-        // (A client may keep that thread from its end: by a descriptor that it has sent, and whose last close waits.)
-        let _ = self.accepts.recv_timeout(AT_MOST);
     }
 }
 
 impl Shared {
-    fn accept(self: Arc<Shared>) {
-        while !self.is_over.load(Ordering::Acquire) {
-            match accept_with(&self.listener, SocketFlags::CLOEXEC) {
-                Ok(socket) => self.clone().admit(Arc::new(socket)),
-                // No descriptor is free for now; or it is over.
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
-            }
-        }
-    }
-
     /// Begins to answer a client, unless there are too many.
     fn admit(self: Arc<Shared>, socket: Arc<OwnedFd>) {
         let Ok(peer) = peer(socket.as_fd()) else { return };

@@ -330,6 +330,16 @@ impl CType {
         }
     }
 
+    /// What it is an array of, of arrays perhaps, and how many each has, the outermost first; else itself.
+    pub fn innermost(&self) -> (&CType, Vec<u64>) {
+        let (mut kind, mut counts) = (self, Vec::new());
+        while let Shape::Array(element, count) = &kind.shape {
+            counts.push(*count);
+            kind = element;
+        }
+        (kind, counts)
+    }
+
     /// An array, of arrays perhaps, that has no element at all: as a field, GNU C's name for what lies behind the structure.
     pub fn is_empty_array(&self) -> bool {
         match &self.shape {

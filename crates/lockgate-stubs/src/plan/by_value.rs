@@ -30,11 +30,8 @@ fn signature(kind: &CType, plan: &Plan) -> String {
 }
 
 fn field(kind: &CType, plan: &Plan) -> String {
-    let (mut element, mut counts) = (kind, String::new());
-    while let Shape::Array(inner, count) = &element.shape {
-        counts += &format!("[{count}]");
-        element = inner;
-    }
+    let (element, counts) = kind.innermost();
+    let counts: String = counts.iter().map(|count| format!("[{count}]")).collect();
     format!("{} f{counts}; ", signature(element, plan))
 }
 
@@ -108,10 +105,8 @@ fn is_placed(header: &Header, kind: &CType, said: &Type) -> Result<(), No> {
                     return another(format!("{key}, field {}: it lies at {at}, not at {place}", field.name));
                 }
                 end = place + (said.kind.size() * said.count) as u64;
-                let (mut element, mut count) = (&field.kind, 1);
-                while let Shape::Array(inner, own) = &element.shape {
-                    (element, count) = (inner, count * own);
-                }
+                let (element, counts) = field.kind.innermost();
+                let count: u64 = counts.iter().product();
                 if count != said.count as u64 {
                     return another(format!("{key}, field {}: it has {count} elements", field.name));
                 }

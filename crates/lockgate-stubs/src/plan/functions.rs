@@ -3,8 +3,8 @@ use super::failure::{asks, counts, tells};
 use super::keep::Left;
 use super::places::Place as Stands;
 use super::{
-    Buffer, Formatted, FunctionPlan, LeftOut, No, Outcome, Passing, Plan, Planner, Refusal, effects,
-    is_of_platform, no, outcome, passing, places,
+    Buffer, Formatted, FunctionPlan, LeftOut, No, OMIT, Outcome, Passing, Plan, Planner, Refusal, effects,
+    is_of_platform, no, or_omit, outcome, passing, places,
 };
 use crate::annotation::Notes;
 use crate::expression::Expression;
@@ -216,13 +216,13 @@ impl Planner<'_> {
         if !is_word(name) {
             return no(
                 "its name has characters that prototypes cannot have: they consist of ASCII letters, digits and _",
-                "give it another name, or leave the function out with LG_OMIT",
+                or_omit("give it another name"),
             );
         }
         if self.header.renamed.contains(name) {
             return no(
                 "it has another name in objects (an asm label): the module has nothing of this name",
-                "declare it by that name, or leave it out with LG_OMIT",
+                or_omit("declare it by that name"),
             );
         }
         if prototype.format {
@@ -234,13 +234,13 @@ impl Planner<'_> {
         if prototype.made {
             return no(
                 "an attribute says how the compiler makes it, or that it runs before the program or after it (naked, constructor): it would hold for the stub, which is ordinary C",
-                "remove the attribute from the declaration (a definition may have it), or leave the function out with LG_OMIT",
+                or_omit("remove the attribute from the declaration (a definition may have it)"),
             );
         }
         if crate::libc::defines(name) {
             return no(
                 "the C library has a function of this name: the stub would be called in its place, in the whole program and in the client itself",
-                "leave it out with LG_OMIT",
+                OMIT,
             );
         }
         if let Some(taken) = names.clone().find(|name| crate::name::is_called(name)) {
@@ -286,7 +286,7 @@ impl Planner<'_> {
             if matches!(planned, Passing::Stream { .. }) && self.plan.restarts() {
                 return Err(what(No {
                     reason: "a FILE, whose stream in the library belongs to one domain, and LG_DOMAIN says restart".into(),
-                    remedy: "remove one of them, or leave the function out with LG_OMIT".into(),
+                    remedy: or_omit("remove one of them"),
                 }));
             }
             let shared = matches!(planned, Passing::Buffer(Buffer { shared: true, .. }));
@@ -436,7 +436,7 @@ impl Planner<'_> {
             (false, true, _) => no("LG_PRINTF, but there are no variable arguments", "remove it"),
             (true, ..) => no(
                 "only the function knows the types of its variable arguments",
-                "annotate it with LG_PRINTF if the last parameter is a format of printf's, or leave it out with LG_OMIT",
+                or_omit("annotate it with LG_PRINTF if the last parameter is a format of printf's"),
             ),
         }
     }
@@ -609,6 +609,6 @@ fn is_ours(name: &str) -> No {
         reason: format!(
             "{name} is Lockgate's own name in clients, as are all that begin with lg_, lgs_ or lockgate_"
         ),
-        remedy: "give it another name, or leave the function out with LG_OMIT".into(),
+        remedy: or_omit("give it another name"),
     }
 }

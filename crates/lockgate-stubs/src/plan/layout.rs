@@ -1,6 +1,6 @@
 //! Whether what crosses is the same thing on both sides: the program's C library is another one than the module's, and some of its types
 //! are laid out otherwise (`regmatch_t`, `struct rusage`).
-use super::{LeftOut, Plan, Refusal};
+use super::{LeftOut, Plan, Refusal, or_omit};
 use crate::header::model::{CType, Header, Parameter, Prototype, Record, Shape};
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,8 +20,10 @@ impl Plan {
                     place: here.place.clone(),
                     function: name.clone(),
                     declaration: name.clone(),
-                    reason: format!("{what} with the headers of the domain's C library, and not with the program's"),
-                    remedy: "pass a type of your own, whose layout no C library decides, or leave the function out with LG_OMIT".into(),
+                    reason: format!(
+                        "{what} with the headers of the domain's C library, and not with the program's"
+                    ),
+                    remedy: or_omit("pass a type of your own, whose layout no C library decides"),
                 });
             }
         }

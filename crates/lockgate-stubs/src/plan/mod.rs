@@ -29,5 +29,5 @@ pub use model::{
     RecordPlan, Refusal, Vague,
 };
 pub use passing::handle_name;
-use planner::{No, Planner, is_of_platform, no};
+use planner::{No, OMIT, Planner, is_of_platform, no, or_omit};
 pub use record::TEXT;

@@ -1,5 +1,5 @@
 //! The plan: what stubs, bindings and explanations are made from.
-use crate::annotation::Format;
+use crate::annotation::{Direction, Format, Notes};
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Parameter, Place, Prototype, Shape, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -270,6 +270,22 @@ pub struct Buffer {
     pub bools: Option<String>,
     /// It is not copied: it lies in memory that the library has, too.
     pub shared: bool,
+}
+
+impl Buffer {
+    /// As `notes` say it, of elements of so many bytes; it may be null, and has no `bool`s.
+    pub(super) fn of(notes: &Notes, element: u64) -> Buffer {
+        Buffer {
+            reads: notes.direction.is_none_or(Direction::reads),
+            writes: notes.direction.is_some_and(Direction::writes),
+            size: notes.size.clone(),
+            written: notes.written.clone(),
+            element: element.max(1),
+            nullable: true,
+            bools: None,
+            shared: notes.shared,
+        }
+    }
 }
 
 /// How something goes from the program to the library. Null pointers go as they are: what they mean is the library's affair.

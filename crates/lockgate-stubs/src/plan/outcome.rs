@@ -2,7 +2,7 @@
 use super::effects::{Ways, act};
 use super::passing::{handle_name, has_name, is_number};
 use super::places::{Place, belong, is_counted, needs_no_function};
-use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no};
+use super::{Buffer, CallbackPlan, Count, No, OMIT, Outcome, Passing, Planner, no, or_omit};
 use crate::annotation::{Direction, Notes};
 use crate::header::merge;
 use crate::header::model::{CType, Parameter, Prototype, Shape};
@@ -103,10 +103,8 @@ impl Planner<'_> {
             Shape::Array(element, _) if matches!(element.shape, Shape::Integer { .. } | Shape::Float) => {
                 Ok(Outcome::Value)
             }
-            Shape::Array(..) => {
-                no("an array of pointers, structures or arrays by value", "leave it out with LG_OMIT")
-            }
-            Shape::Unsupported(what) => no(format!("{what} cannot be passed"), "leave it out with LG_OMIT"),
+            Shape::Array(..) => no("an array of pointers, structures or arrays by value", OMIT),
+            Shape::Unsupported(what) => no(format!("{what} cannot be passed"), OMIT),
             Shape::Function(_) => self.callback(parameter).map(|name| Outcome::Callback { name }),
             Shape::Pointer(_) if notes.data => Ok(Outcome::Data { by: notes.given.unwrap_or_default() }),
             Shape::Pointer(_) if notes.inside => Ok(Outcome::Inside),
@@ -125,7 +123,7 @@ impl Planner<'_> {
                             "LG_WITHIN({object}): to take `{}` for `{}` the library's bytes would have to be judged",
                             of.spelling, to.spelling
                         ),
-                        "declare both with one type, or leave the function out with LG_OMIT",
+                        or_omit("declare both with one type"),
                     );
                 }
                 Ok(Outcome::Within { object, count: notes.size, element: to.size.max(1) })
@@ -264,12 +262,10 @@ impl Planner<'_> {
         Buffer {
             reads: direction.reads(),
             writes: direction.writes(),
-            size: notes.size.clone(),
-            written: notes.written.clone(),
-            element: to.size.max(1),
             nullable,
             bools: self.bools(to),
             shared: false,
+            ..Buffer::of(notes, to.size)
         }
     }
 
@@ -309,10 +305,7 @@ impl Planner<'_> {
         }
         // By way of a structure it may come by again, once for each: they are known before their fields are planned.
         if self.callbacks.iter().filter(|planned| **planned == name).count() > self.header.records.len() {
-            return no(
-                format!("callback {name} is given functions of its own type"),
-                "leave it out with LG_OMIT",
-            );
+            return no(format!("callback {name} is given functions of its own type"), OMIT);
         }
         let in_callback =
             |cause: No| No { reason: format!("callback {name}: {}", cause.reason), remedy: cause.remedy };
@@ -339,7 +332,7 @@ impl Planner<'_> {
     /// How a function of the program's, `name`, is called by the library.
     pub(super) fn called_back(&mut self, name: &str, prototype: Prototype) -> Result<CallbackPlan, No> {
         if prototype.variadic {
-            return no("it has variable arguments", "leave it out with LG_OMIT");
+            return no("it has variable arguments", OMIT);
         }
         super::is_of_platform(&prototype)?;
         let in_part = |what: String, cause: No| No {

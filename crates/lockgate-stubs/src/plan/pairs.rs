@@ -1,6 +1,7 @@
 //! Which callbacks the program's own data goes to: those that stand beside it; and which functions give it back.
 use super::{
-    CallbackPlan, FunctionPlan, LeftOut, No, Outcome, Passing, Plan, Planner, RecordPlan, Refusal, no,
+    CallbackPlan, FunctionPlan, LeftOut, No, OMIT, Outcome, Passing, Plan, Planner, RecordPlan, Refusal, no,
+    or_omit,
 };
 use std::collections::BTreeSet;
 
@@ -236,17 +237,17 @@ impl Planner<'_> {
                     format!(
                         "the library gives `{key}`, with functions of the program's and data for them in it: {which}"
                     ),
-                    "annotate the functions or the data in it with LG_IGNORE (LG_FIELD), or leave the function out with LG_OMIT",
+                    or_omit("annotate the functions or the data in it with LG_IGNORE (LG_FIELD)"),
                 ),
                 None => (
                     "what it gives",
                     format!(
                         "the library gives functions of the program's, and data for them beside them: {which}"
                     ),
-                    "annotate the functions or the data with LG_IGNORE, or leave the function out with LG_OMIT",
+                    or_omit("annotate the functions or the data with LG_IGNORE"),
                 ),
             };
-            self.refuse_after_all(&name, what, reason, remedy);
+            self.refuse_after_all(&name, what, reason, &remedy);
         }
     }
 
@@ -268,7 +269,7 @@ impl Planner<'_> {
             let reason = format!(
                 "the library gives functions of type {kind}, which the program gives with data only: which of them belongs to which data it could say as it likes"
             );
-            self.refuse_after_all(&name, "what it gives", reason, "leave the function out with LG_OMIT");
+            self.refuse_after_all(&name, "what it gives", reason, OMIT);
         }
     }
 

@@ -1,5 +1,5 @@
 //! From the program to the library.
-use super::{Buffer, No, Outcome, Passing, Planner, no};
+use super::{Buffer, No, OMIT, Outcome, Passing, Planner, no, or_omit};
 use crate::annotation::{Direction, Notes};
 use crate::expression::Expression;
 use crate::header::model::{CType, Parameter, Shape, without_folder};
@@ -39,15 +39,10 @@ impl Planner<'_> {
                 Ok(Passing::Value)
             }
             Shape::Void => no("a parameter cannot be void", "correct the header"),
-            Shape::Unsupported(what) => {
-                no(format!("{what} cannot be passed"), "leave the function out with LG_OMIT")
-            }
+            Shape::Unsupported(what) => no(format!("{what} cannot be passed"), OMIT),
             Shape::Array(element, _) => match element.shape {
                 Shape::Integer { .. } | Shape::Float => Ok(Passing::Value),
-                _ => no(
-                    "an array of pointers, structures or arrays by value",
-                    "leave the function out with LG_OMIT",
-                ),
+                _ => no("an array of pointers, structures or arrays by value", OMIT),
             },
             Shape::Record(key) => self.plain_record(key).map(|()| Passing::Value),
             Shape::Function(_) => self.function_pointer(parameter, notes, siblings),
@@ -135,23 +130,14 @@ impl Planner<'_> {
             return rows(to, notes, count);
         }
         if notes.strings {
-            return no("arrays of strings cannot be passed in", "leave the function out with LG_OMIT");
+            return no("arrays of strings cannot be passed in", OMIT);
         }
         if self.is_handle(kind, notes) {
             let number = self.handle(&handle_name(kind));
             let Notes { release, reset, .. } = *notes;
             return Ok(Passing::Handle { number, release, reset, data: false });
         }
-        let buffer = |size: Option<u64>| Buffer {
-            reads: notes.direction.is_none_or(Direction::reads),
-            writes: notes.direction.is_some_and(Direction::writes),
-            size: notes.size.clone(),
-            written: notes.written.clone(),
-            element: size.unwrap_or(1).max(1),
-            nullable: true,
-            bools: None,
-            shared: notes.shared,
-        };
+        let buffer = |size: Option<u64>| Buffer::of(notes, size.unwrap_or(1));
         let writes = notes.direction.is_some_and(Direction::writes);
         if writes && to.constant && !matches!(to.shape, Shape::Pointer(_)) {
             return no("LG_OUT, but what it points to is const", "LG_IN is meant, or the header is wrong");
@@ -182,7 +168,7 @@ impl Planner<'_> {
                 if buffer.writes && record.is_some_and(|record| record.fields.iter().any(is_constant)) {
                     return no(
                         "the library writes a structure with const fields, which the stub could not set",
-                        "LG_IN is meant, or leave the function out with LG_OMIT",
+                        or_omit("LG_IN is meant"),
                     );
                 }
                 if buffer.writes && buffer.size.is_some() && self.plain_record(key).is_err() {
@@ -232,9 +218,7 @@ impl Planner<'_> {
             Shape::Array(..) => {
                 no("a pointer to an array", "declare a pointer to its first element, with LG_SIZE(…)")
             }
-            Shape::Unsupported(what) => {
-                no(format!("a pointer to {what} cannot be passed"), "leave the function out with LG_OMIT")
-            }
+            Shape::Unsupported(what) => no(format!("a pointer to {what} cannot be passed"), OMIT),
         }
     }
 
@@ -345,7 +329,7 @@ impl Planner<'_> {
             return self.cursor(to, notes, direction, siblings);
         }
         if direction == Direction::In {
-            return no("arrays of pointers cannot be passed in", "leave the function out with LG_OMIT");
+            return no("arrays of pointers cannot be passed in", OMIT);
         }
         let notes_of_it = Notes { direction: None, nullable: true, ..notes.clone() };
         let variable = Parameter::new(&parameter.name, to.clone(), notes_of_it);
@@ -401,10 +385,7 @@ impl Planner<'_> {
             matches!(element.shape, Shape::Void | Shape::Integer { .. } | Shape::Float) && !element.is_bool()
         });
         let Some(element) = element else {
-            return no(
-                "LG_CURSOR: the buffer consists of something else than numbers",
-                "leave the function out with LG_OMIT",
-            );
+            return no("LG_CURSOR: the buffer consists of something else than numbers", OMIT);
         };
         if direction == Direction::InOut || direction == Direction::Out && element.constant {
             return no(
@@ -415,12 +396,9 @@ impl Planner<'_> {
         Ok(Passing::Cursor(Buffer {
             reads: direction.reads(),
             writes: direction.writes(),
-            size: notes.size.clone(),
             written: None,
-            element: element.size.max(1),
-            nullable: true,
-            bools: None,
             shared: false,
+            ..Buffer::of(notes, element.size)
         }))
     }
 
@@ -607,21 +585,9 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
     let plain = matches!(element.shape, Shape::Void | Shape::Integer { .. } | Shape::Float);
     let writes = notes.direction.is_some_and(Direction::writes);
     if !plain || writes && (element.constant || notes.string || element.is_bool()) {
-        return no(
-            format!("arrays of `{}` cannot be passed that way", to.spelling),
-            "leave the function out with LG_OMIT",
-        );
+        return no(format!("arrays of `{}` cannot be passed that way", to.spelling), OMIT);
     }
-    let each = Buffer {
-        reads: notes.direction.is_none_or(Direction::reads),
-        writes,
-        size: notes.size.clone(),
-        written: None,
-        element: element.size.max(1),
-        nullable: true,
-        bools: None,
-        shared: false,
-    };
+    let each = Buffer { written: None, shared: false, ..Buffer::of(notes, element.size) };
     Ok(Passing::Rows { count: count.clone(), each, strings: notes.string })
 }
 

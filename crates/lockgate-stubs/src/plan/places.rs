@@ -1,5 +1,5 @@
 //! Where annotations may stand: one that says nothing of what it stands on is a mistake of its author's.
-use super::{No, no};
+use super::{No, OMIT, no};
 use crate::annotation::Notes;
 use crate::header::model::{CType, Extent, Parameter, Shape};
 
@@ -123,7 +123,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
 /// What only the function knows that is called: where the object is that it was given, and what of its result is moved to the program's heap. `what` is a part
 /// of a structure, or something that a callback is given.
 pub(super) fn needs_no_function(notes: &Notes, what: &str) -> Result<(), No> {
-    const REMEDY: &str = "leave the function out with LG_OMIT";
+    const REMEDY: &str = OMIT;
     match (&notes.freed, &notes.within) {
         (Some(by), _) => no(format!("LG_FREED({by}): {what} cannot be moved to the program's heap"), REMEDY),
         (_, Some(object)) => {

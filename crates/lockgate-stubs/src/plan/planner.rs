@@ -12,6 +12,14 @@ pub(super) struct No {
     pub(super) remedy: String,
 }
 
+/// What can be done about every function.
+pub(super) const OMIT: &str = "leave the function out with LG_OMIT";
+
+/// The remedy `first`, or [`OMIT`].
+pub(super) fn or_omit(first: &str) -> String {
+    format!("{first}, or {OMIT}")
+}
+
 pub(super) fn no<T>(reason: impl Into<String>, remedy: impl Into<String>) -> Result<T, No> {
     Err(No { reason: reason.into(), remedy: remedy.into() })
 }
@@ -149,7 +157,7 @@ pub(super) fn is_of_platform(prototype: &Prototype) -> Result<(), No> {
         false => Ok(()),
         true => no(
             "it has another calling convention than the platform's functions (such as ms_abi), and would look for its arguments in other places",
-            "remove the attribute, or leave the function out with LG_OMIT",
+            or_omit("remove the attribute"),
         ),
     }
 }

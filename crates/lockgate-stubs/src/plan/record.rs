@@ -1,7 +1,7 @@
 //! Structures.
 use super::effects::{Ways, act};
 use super::places::{Place, belong, needs_no_function};
-use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, Vague, no};
+use super::{FieldPlan, No, OMIT, Outcome, Passing, Planner, RecordPlan, Vague, no, or_omit};
 use crate::annotation::Direction;
 use crate::expression::Expression;
 use crate::header::model::{CType, Header, Parameter, Record, Shape};
@@ -38,14 +38,11 @@ impl Planner<'_> {
                 format!(
                     "only the program knows which field of {key} is in use, and some fields are pointers"
                 ),
-                "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
+                or_omit("annotate the pointer to it with LG_OPAQUE"),
             );
         }
         if record.bit_fields && has_pointers {
-            return no(
-                format!("{key} has bit-fields beside pointers"),
-                "leave the function out with LG_OMIT",
-            );
+            return no(format!("{key} has bit-fields beside pointers"), OMIT);
         }
         let mut plan = RecordPlan {
             spelling: record.spelling.clone(),
@@ -96,7 +93,7 @@ impl Planner<'_> {
         if field.kind.constant && matches!(field.kind.shape, Shape::Pointer(_) | Shape::Function(_)) {
             return no(
                 "a pointer that is const itself, which the stub could not set in its copy",
-                "remove this const from the header, or leave the function out with LG_OMIT",
+                or_omit("remove this const from the header"),
             );
         }
         self.is_shut(&field.kind, &notes)?;
@@ -241,11 +238,7 @@ fn is_whole<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) 
                 REMEDY,
             );
         }
-        let mut kind = &field.kind;
-        while let Shape::Array(element, _) = &kind.shape {
-            kind = element;
-        }
-        match &kind.shape {
+        match &field.kind.innermost().0.shape {
             Shape::Record(inner) => is_whole(header, inner, seen),
             _ => Ok(()),
         }
@@ -254,10 +247,7 @@ fn is_whole<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) 
 
 /// An array of characters with an end.
 fn is_text(header: &Header, field: &Parameter) -> bool {
-    let mut kind = &field.kind;
-    while let Shape::Array(element, _) = &kind.shape {
-        kind = element;
-    }
+    let (kind, _) = field.kind.innermost();
     header.notes(field).string && kind.is_character() && matches!(field.kind.shape, Shape::Array(..))
 }
 
@@ -265,10 +255,7 @@ fn is_text(header: &Header, field: &Parameter) -> bool {
 fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> Option<Vague> {
     let record = header.records.get(key).filter(|_| seen.insert(key))?;
     record.fields.iter().flatten().find_map(|field| {
-        let mut kind = &field.kind;
-        while let Shape::Array(element, _) = &kind.shape {
-            kind = element;
-        }
+        let (kind, _) = field.kind.innermost();
         let notes = header.notes(field);
         let said = notes.string || notes.bytes || notes.ignore;
         match &kind.shape {
@@ -306,13 +293,9 @@ fn bools(
     let (before, mut over) = (all.len(), false);
     for field in record.fields.iter().flatten() {
         let earlier = all.len();
-        let mut kind = &field.kind;
-        let mut path = format!("{path}{}", field.name);
+        let (kind, counts) = field.kind.innermost();
+        let path = format!("{path}{}{}", field.name, "[]".repeat(counts.len()));
         let dot = if field.name.is_empty() { "" } else { "." };
-        while let Shape::Array(element, _) = &kind.shape {
-            path += "[]";
-            kind = element;
-        }
         match &kind.shape {
             // (Who has none is not gone through once for each place that it stands in.)
             Shape::Record(inner) if has_bool(header, &kind.shape, &mut BTreeSet::new()) => {
@@ -323,7 +306,7 @@ fn bools(
                     format!(
                         "there are more than {MOST_BOOLS} fields of type bool in {key}, structures in it included"
                     ),
-                    "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
+                    or_omit("annotate the pointer to it with LG_OPAQUE"),
                 );
             }
             _ if kind.is_bool() => all.push(path.trim_end_matches("[]").to_owned()),
@@ -340,7 +323,7 @@ fn bools(
             format!(
                 "only the program knows which field of {key} is in use, and one is a bool or text with an end (LG_STRING)"
             ),
-            "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
+            or_omit("annotate the pointer to it with LG_OPAQUE"),
         );
     }
     Ok(())

@@ -44,7 +44,7 @@ pub fn take_call_error() -> Option<CallError> {
     }
     match outcome_sys::whose(true) {
         Whose::Handlers => Some(CallError::SignalHandler),
-        Whose::Nobodys => None,
+        Whose::Others => None,
         Whose::Callers => Some(match outcome_sys::take_refusal().or_else(outcome_sys::take_forked) {
             Some(error) => error,
             None => match find(outcome_sys::failed_binding() as usize) {

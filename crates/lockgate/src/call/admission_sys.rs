@@ -2,7 +2,7 @@
 //!
 //! A thread that has a place in a domain would go on to use it through any binding: to end the domain, each of them is told. So it
 //! is this list, under its lock, that lets callers in by a binding: what is not in it yet is closed.
-use super::layout::NOBODY;
+use super::layout::NO_DOMAIN;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ impl Admissions {
     pub fn admit(&self, word: &AtomicU32, slot: u32) {
         let mut state = self.state();
         state.words.insert(std::ptr::from_ref(word) as usize);
-        word.store(if state.closed { NOBODY } else { slot }, Ordering::Release);
+        word.store(if state.closed { NO_DOMAIN } else { slot }, Ordering::Release);
     }
 
     /// Takes a binding out.
@@ -38,7 +38,7 @@ impl Admissions {
         state.closed = true;
         for word in &state.words {
             // SAFETY: words live until they are taken out, which takes the lock.
-            unsafe { (*(*word as *const AtomicU32)).store(NOBODY, Ordering::Release) };
+            unsafe { (*(*word as *const AtomicU32)).store(NO_DOMAIN, Ordering::Release) };
         }
     }
 

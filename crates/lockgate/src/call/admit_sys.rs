@@ -1,5 +1,5 @@
 //! The slow path into a domain: what the proxy asks when its checks do not pass at once.
-use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
+use super::gate_sys::{Then, lockgate_pending};
 use super::instance::Instance;
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::retired_sys::living;
@@ -13,18 +13,18 @@ use crate::error::CallError;
 use crate::host::{self, frame_address};
 use crate::space;
 
-/// Called by the proxy on the host's stack, undisturbed, before anything of the entry is recorded. Returns 0 to try again,
-/// 1 if the call is refused; the reason is with the thread then.
+/// Called by the proxy on the host's stack, undisturbed, before anything of the entry is recorded: the proxy is to try
+/// again ([`Then::GoesOn`]), or the call is refused ([`Then::Ends`]), and the reason is with the thread.
 ///
 /// # Safety
 /// Only the proxy calls it, with the binding of the call and its own rsp.
-pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rsp: u64) -> u32 {
+pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rsp: u64) -> Then {
     let errno = KeptErrno::new();
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
     tsan_sys::acquired(binding);
     let answer = answer(binding, rsp, admit(binding, rsp));
-    if answer != GOES_ON {
+    if answer != Then::GoesOn {
         std::mem::forget(errno); // it tells of the failure
         // A handler's call that is refused may have interrupted another one between its first check and the one that this has passed for it by now:
         // what was to be asked is asked of that one still.
@@ -34,8 +34,8 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     answer
 }
 
-/// The same for a call from a domain, with its gate's record on top, and its frame at `rsp`. [`ENDS`] stands for the end of the caller's own
-/// call, too; [`LEFT`](super::gate_sys::LEFT) as for gates.
+/// The same for a call from a domain, with its gate's record on top, and its frame at `rsp`. [`Then::Ends`] stands for the end of the caller's
+/// own call, too; [`Then::Left`] as for gates.
 ///
 /// # Safety
 /// Only crossings call it.
@@ -43,13 +43,13 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
     binding: *const BindingHeader,
     gate: *mut GateRecord,
     rsp: u64,
-) -> u32 {
+) -> Then {
     let own = rsp as *mut u64;
     let admit = || {
         // SAFETY: the gate's entry keeps the binding while its domain may call it; the record is on top.
         let (binding, ends) = unsafe { (&*binding, lockgate_pending(gate, own)) };
         tsan_sys::acquired(binding);
-        if ends != GOES_ON {
+        if ends != Then::GoesOn {
             return ends;
         }
         answer(binding, rsp, admit_crossing(binding, rsp))
@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
     // SAFETY: the crossing's own record and frame; as above.
     unsafe {
         let answer = out_of_turn_sys::under(gate, own, admit);
-        if answer != GOES_ON {
+        if answer != Then::GoesOn {
             give_back(&*binding);
         }
         answer
@@ -72,12 +72,12 @@ fn give_back(binding: &BindingHeader) {
     }
 }
 
-fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) -> u32 {
+fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) -> Then {
     match admitted {
-        Ok(()) => GOES_ON,
+        Ok(()) => Then::GoesOn,
         Err(error) => {
             outcome_sys::refuse(binding, rsp, error);
-            ENDS
+            Then::Ends
         }
     }
 }
@@ -125,14 +125,14 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if thread_sys::is_inside(state) {
         return Err(CallError::SignalHandler);
     }
-    state.mends_at_next_call();
+    state.repairs_at_next_call();
     thread_sys::may_call(state)?;
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;
     thread_sys::may_nest(state, rsp)?;
     // A thread that the module has started itself has no caller to tell that its turn did not come: it waits for it, as on any machine.
-    let patient = !nested && thread_sys::is_modules_thread();
-    take_place(state, binding, patient)?;
+    let unlimited = !nested && thread_sys::is_modules_thread();
+    take_place(state, binding, unlimited)?;
     state.enter_once();
     Ok(())
 }
@@ -149,8 +149,8 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     take_place(state, binding, false)
 }
 
-/// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, if the caller is `patient`.
-fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Result<(), CallError> {
+/// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, where the wait is `unlimited`.
+fn take_place(state: &ThreadState, binding: &BindingHeader, unlimited: bool) -> Result<(), CallError> {
     let (domain, queue) = living(binding, |info| info.is_open().map(|()| (info.domain.clone(), info.queue)))
         .ok_or_else(|| CallError::Unloaded("the library".to_owned()))??;
     if thread_sys::beyond_depth(state, binding.depth) {
@@ -165,7 +165,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
     }
     let exclusive = domain.terms().exclusive.filter(|_| !binding.owner.is_null());
     let timeout = exclusive.flatten().into_iter().chain(queue).min();
-    let timeout = timeout.filter(|_| !patient);
+    let timeout = timeout.filter(|_| !unlimited);
     if state.place(domain.id()) == 0 {
         // What runs in the module before a thread's first call has a turn as well, and no handler of the host's comes while that waits for it: it
         // is waited for here.

@@ -3,11 +3,11 @@ use super::alternate_sys::{self, AlternateStack};
 use super::block_sys::block;
 use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
-use super::layout::{GATE, GateRecord, LOOKS_AGAIN, NEXT_MARK, NOBODY, RECORD, RED_ZONE, Record, WHOSE};
+use super::layout::{GATE, GateRecord, LOOKS_AGAIN, NEXT_MARK, NO_DOMAIN, RECORD, RED_ZONE, Record, WHOSE};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
-    LEAST_STACK, LEFT, START_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit,
+    GONE, LEAST_STACK, START_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit,
     on_alternate_stack, starter,
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
@@ -36,8 +36,8 @@ const STACK_RESERVE: u64 = 128 << 10;
 thread_local! {
     /// Dropped as [`AtThreadEnd`] says.
     static THREAD: RefCell<Option<ManuallyDrop<Attachment>>> = const { RefCell::new(None) };
-    /// How often the thread has detached, in rounds of destructors.
-    static ENDS: Cell<u32> = const { Cell::new(0) };
+    /// In how many rounds of destructors the thread has detached.
+    static DETACHED_ROUNDS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Has the calling thread detach when it ends, among its keys' destructors. Those that come later may attach it again: it detaches in
@@ -49,7 +49,7 @@ fn detach_at_the_end() -> Result<(), CallError> {
     /// `PTHREAD_DESTRUCTOR_ITERATIONS` of POSIX, which is glibc's.
     const ROUNDS: u32 = 4;
     extern "C" fn end(_: *mut c_void) {
-        ENDS.set(ENDS.get() + 1);
+        DETACHED_ROUNDS.set(DETACHED_ROUNDS.get() + 1);
         // No frame is left that holds signals back.
         undisturbed_sys::forget();
         // What modules do then may call the host, which may end the thread once more, out of this frame: the rest is done then.
@@ -63,7 +63,7 @@ fn detach_at_the_end() -> Result<(), CallError> {
         drop(THREAD.take().map(ManuallyDrop::into_inner));
     }
     static END: AtThreadEnd = AtThreadEnd::new(end);
-    match ENDS.get() < ROUNDS - 1 {
+    match DETACHED_ROUNDS.get() < ROUNDS - 1 {
         true if END.arm() => Ok(()),
         true => Err(CallError::memory(Errno::AGAIN)),
         false => Err(CallError::ThreadEnding),
@@ -204,7 +204,7 @@ pub(super) fn attach_on_own_stack(
         Some(state) if state.owner.is_here() => state,
         stale => {
             // (libc allocates to answer that, and a handler may have interrupted an allocation.)
-            let is_ending = ENDS.get() > 0;
+            let is_ending = DETACHED_ROUNDS.get() > 0;
             let stack = if is_ending { stack_sys::known() } else { stack_sys::own() };
             if stack.contains(&rsp) && rsp - stack.start < LEAST_STACK {
                 return Err(CallError::TooDeep);
@@ -317,7 +317,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
             Some(parent) => parent.records.clone(),
             None => Arc::new(Mapping::new(RECORDS)?),
         },
-        slots: Mapping::new((WHOSE + NOBODY) as usize + size_of::<u64>())?,
+        slots: Mapping::new((WHOSE + NO_DOMAIN) as usize + size_of::<u64>())?,
         masks: Mapping::new(RECORDS / RECORD as usize * size_of::<u64>())?,
         alternate: AlternateStack::new(alternate)?,
         holdings: Holdings::default(),
@@ -334,7 +334,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
             // SAFETY: a record of the calling thread.
             unsafe {
                 if (*record).kind == GATE {
-                    (*record.cast::<GateRecord>()).slot = LEFT;
+                    (*record.cast::<GateRecord>()).slot = GONE;
                 }
             }
         }
@@ -361,7 +361,7 @@ pub(crate) fn has_room() -> Result<(), CallError> {
     let rsp = frame_address();
     let stack = match known() {
         Some(state) if state.owner.is_here() => state.stack.clone(),
-        _ if ENDS.get() > 0 => stack_sys::known(),
+        _ if DETACHED_ROUNDS.get() > 0 => stack_sys::known(),
         _ => stack_sys::own(),
     };
     match stack.contains(&rsp) && rsp - stack.start < START_STACK {

@@ -63,7 +63,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_context(
             // SAFETY: as above.
             let word = unsafe {
                 if !block_sys::begin_transit(own as u64) {
-                    return domain.contexts().nobodys() as i64; // the gate ends this call
+                    return domain.contexts().no_context() as i64; // the gate ends this call
                 }
                 let word = switch(gate, own, state, domain, word, leaves);
                 block_sys::end_transit(own as u64);
@@ -108,10 +108,10 @@ unsafe fn switch(
     if unsafe { repair_sys::find(state, gate, mark) } != Found::Innermost
         || !block_sys::is_in_transit(mark as u64)
     {
-        return Ok(domain.contexts().nobodys());
+        return Ok(domain.contexts().no_context());
     }
     let Some(taken) = domain.contexts().take(word, here, own)? else {
-        return Ok(domain.contexts().nobodys());
+        return Ok(domain.contexts().no_context());
     };
     let is_own = is_on_own_frames(control, entered);
     if is_own {

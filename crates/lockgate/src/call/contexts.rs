@@ -176,7 +176,7 @@ impl Contexts {
     }
 
     /// A word that is good for nothing.
-    pub fn nobodys(&self) -> u64 {
+    pub fn no_context(&self) -> u64 {
         self.number() << context::SLOT_BITS | ((1 << context::SLOT_BITS) - 1)
     }
 
@@ -334,7 +334,7 @@ mod tests {
         // It is over.
         table.give_back(LAST, false, None);
         assert_eq!(
-            (take(second, 0), take(WORD, 0), take(table.nobodys(), 0)),
+            (take(second, 0), take(WORD, 0), take(table.no_context(), 0)),
             (Err(NoContext::Gone), Err(NoContext::Gone), Err(NoContext::Gone))
         );
         // A thread's calls have ended in the midst of it.

@@ -1,5 +1,5 @@
 //! Calls from domain to domain that do not return normally: the error goes to the nearest living caller.
-use super::gate_sys::{ENDS, GOES_ON, lockgate_pending, record_fault};
+use super::gate_sys::{Then, lockgate_pending, record_fault};
 use super::info::{Info, OnFailure};
 use super::layout::{EntryRecord, GateRecord, RECORD, Record, STATUS_ENDED, STATUS_FAULT};
 use super::{block_sys, outcome_sys, repair_sys};
@@ -10,8 +10,7 @@ use crate::report::Cause;
 type Results = [u64; 4];
 
 /// Called by a crossing with the callee's record, made or about to be, and its frame, when the callee did not return, or something ends
-/// the caller's call. Returns [`ENDS`] if the caller's call ends, [`GOES_ON`] if it goes on with `results`, or
-/// [`LEFT`](super::gate_sys::LEFT).
+/// the caller's call. A caller's call that goes on does so with `results`.
 ///
 /// # Safety
 /// Only proxies call it.
@@ -19,7 +18,7 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
     record: *mut EntryRecord,
     results: *mut Results,
     own: *mut u64,
-) -> u32 {
+) -> Then {
     // SAFETY: the records are the thread's own; below a crossing's are its caller's gate and entry.
     unsafe {
         let state = (*block_sys::block()).state.as_ref().expect("threads in gates are attached");
@@ -31,10 +30,10 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         block_sys::set_top(block, gate.cast());
         repair_sys::mark(gate, own);
         if !entered && (*block).status & STATUS_FAULT != 0 {
-            return ENDS; // the caller was told to end before it called
+            return Then::Ends; // the caller was told to end before it called
         }
         if (*block).status & STATUS_ENDED != 0 {
-            state.mends_at_next_call();
+            state.repairs_at_next_call();
             let binding = (*(*gate).entry).context as *const super::layout::BindingHeader;
             let info = &*(*binding).info;
             let error = outcome_sys::take_refusal().unwrap_or_else(|| outcome_sys::take_fault(info));
@@ -57,7 +56,7 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
             record_fault(state, gate, Cause::Arguments);
         }
         let ends = lockgate_pending(gate, own);
-        if ends == GOES_ON {
+        if ends == Then::GoesOn {
             // Until the caller's gate is off the records.
             (*block).transit = own as u64;
         }

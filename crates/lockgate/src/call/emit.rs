@@ -463,7 +463,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Callee-saved registers that what follows changes.
+    /// Callee-saved registers that what follows changes: each piece names its own, whatever others have named before.
     fn uses(&mut self, registers: &[u8]) {
         self.used.extend(registers);
     }
@@ -490,6 +490,7 @@ impl Emitter<'_> {
             return;
         }
         self.part("result in memory");
+        self.uses(&[RBX]);
         code!(self
             ; mov ebx, [BYTE r11 + RESULT_ROOM]
             ; ->room:
@@ -507,6 +508,7 @@ impl Emitter<'_> {
             return;
         }
         self.part("stack arguments");
+        self.uses(&[RBX, R12]);
         code!(self ; mov r12d, [BYTE r11 + STACK_WORDS]);
         match self.abi.masks.filter(|_| self.duties.hide_in_all) {
             None => code!(self
@@ -518,25 +520,28 @@ impl Emitter<'_> {
             ),
             // As `lockgate_copy_arguments`: what a value leaves unused of its word never reaches memory that the callee's threads can read. (Not
             // that routine: a fault in it ends the copy and counts as the host's, and one here is to end the call.)
-            Some(masks) => code!(self
-                ; mov rbp, QWORD masks.as_ptr() as i64
-                ; ->word:
-                ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
-                ; cmp QWORD [rbp + r12 * 8 - 8], BOOL_MASK as i32
-                ; je ->boolean
-                ; and rbx, [rbp + r12 * 8 - 8]
-                ; ->masked:
-                ; mov [rax + r12 * 8 - OFF - 8], rbx
-                ; dec r12
-                ; jnz ->word
-                ; jmp ->copied
-                ; ->boolean:
-                ; test bl, bl
-                ; setne bl
-                ; movzx ebx, bl
-                ; jmp ->masked
-                ; ->copied:
-            ),
+            Some(masks) => {
+                self.uses(&[RBP]);
+                code!(self
+                    ; mov rbp, QWORD masks.as_ptr() as i64
+                    ; ->word:
+                    ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
+                    ; cmp QWORD [rbp + r12 * 8 - 8], BOOL_MASK as i32
+                    ; je ->boolean
+                    ; and rbx, [rbp + r12 * 8 - 8]
+                    ; ->masked:
+                    ; mov [rax + r12 * 8 - OFF - 8], rbx
+                    ; dec r12
+                    ; jnz ->word
+                    ; jmp ->copied
+                    ; ->boolean:
+                    ; test bl, bl
+                    ; setne bl
+                    ; movzx ebx, bl
+                    ; jmp ->masked
+                    ; ->copied:
+                );
+            }
         }
         self.part("entry");
     }
@@ -547,7 +552,7 @@ impl Emitter<'_> {
             return;
         }
         self.part("stack arguments");
-        self.uses(&[RBX, RBP, R12]);
+        self.uses(&[RBX, R12]);
         code!(self
             ; mov r12d, [BYTE r11 + STACK_WORDS]
             ; lea ebx, [r12 + 1]
@@ -561,6 +566,7 @@ impl Emitter<'_> {
             Caller::Domain(_) => {
                 let copy = self.field(offset_of!(ThreadBlock, copy));
                 let top = self.field(offset_of!(ThreadBlock, top));
+                self.uses(&[RBP]);
                 code!(self
                     ; lea rbx, [BYTE r10 - STEP]
                     ; fs mov [top], rbx

@@ -41,10 +41,10 @@ impl Eventcount {
 /// Sleeps for about that long, and not at all if the kernel does not let it: std's own panics where a filter of system calls
 /// (seccomp) has no `clock_nanosleep`.
 pub(super) fn pause(time: Duration) {
-    static NOBODY_RINGS: AtomicU32 = AtomicU32::new(0);
+    static NEVER_WOKEN: AtomicU32 = AtomicU32::new(0);
     // A time that is too large for the kernel is none that callers ask for.
     let time = time.try_into().ok();
-    let _ = futex::wait(&NOBODY_RINGS, futex::Flags::PRIVATE, 0, time.as_ref());
+    let _ = futex::wait(&NEVER_WOKEN, futex::Flags::PRIVATE, 0, time.as_ref());
 }
 
 #[cfg(test)]

@@ -845,7 +845,7 @@ lockgate_gate_syscall:
     jb .Lsyscall_back
     je .Lsyscall_pending
     # Goes on with what is at rax: at a handler, or where one has interrupted the module. The thread is in transit since that was found, while
-    # no handler of the host's came: the record is this gate's, and the innermost one, and nobody's call overwrites what lies below rsp.
+    # no handler of the host's came: the record is this gate's, and the innermost one, and no other call overwrites what lies below rsp.
     mov %rax,%r8
     mov {BINDING}-{RECORD}(%rbx),%r11
     mov {GATES}(%r11),%rax
@@ -854,7 +854,7 @@ lockgate_gate_syscall:
     mov {GOING_STATE}(%r8),%r9
     xrstor (%r9)
     lea -{RECORD}(%rbx),%rcx
-    mov {GOING_INTERRUPTION}(%r8),%eax # nobody makes a call that could look for it
+    mov {GOING_INTERRUPTION}(%r8),%eax # no code makes a call that could look for it
     mov %eax,{INTERRUPTION}(%rcx)
     lockgate_gate_is_off %rcx # before gs is looked at, as any gate
     lockgate_gate_place %r11,%r9
@@ -1052,7 +1052,7 @@ lockgate_gate_end:
     STATUS = const offset_of!(ThreadBlock, status),
     MARK = const offset_of!(ThreadBlock, mark),
     NEXT_MARK = const NEXT_MARK,
-    ENDS = const super::gate_sys::ENDS,
+    ENDS = const super::gate_sys::Then::Ends as u32,
     RECORD = const RECORD,
     KIND = const offset_of!(GateRecord, mark),
     BINDING = const offset_of!(EntryRecord, binding),

@@ -179,42 +179,59 @@ pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, 
     }
 }
 
-/// What a gate does when it has asked [`lockgate_pending`].
-pub(super) const GOES_ON: u32 = 0;
-/// The call ends; the thread's status says why.
-pub(super) const ENDS: u32 = 1;
-/// The call ends by [`lockgate_left`](super::out_of_turn_sys), which leaves the records as they are.
-pub(super) const LEFT: u32 = 2;
+/// What a gate or a proxy does when it has asked. The code is what assembly compares with that of [`Ends`](Then::Ends): below goes on, above
+/// has been left.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Then {
+    /// What has asked goes on.
+    GoesOn = 0,
+    /// The call ends; the thread's status says why.
+    Ends = 1,
+    /// The call ends by [`lockgate_left`](super::out_of_turn_sys), which leaves the records as they are.
+    Left = 2,
+}
+
+impl Then {
+    /// The answer of a function that was called through [`undisturbed`](super::undisturbed_sys::undisturbed), in its register.
+    pub(super) fn in_register(result: usize) -> Then {
+        match result as u32 {
+            0 => Then::GoesOn,
+            1 => Then::Ends,
+            _ => Then::Left,
+        }
+    }
+}
 
 /// Called by gates on their way back when something is pending, or a proxy is in transit, or the record is not the gate's own, or not on top:
-/// the host's function has jumped out of calls, or it, or a handler, has switched stacks. Returns [`GOES_ON`], [`ENDS`] or [`LEFT`].
+/// the host's function has jumped out of calls, or it, or a handler, has switched stacks.
 ///
 /// # Safety
 /// Only gates call it, with the frame of their entry, which has the gate's mark.
-pub(super) unsafe extern "C-unwind" fn lockgate_comes_back(gate: *mut GateRecord, own: *const u64) -> u32 {
+pub(super) unsafe extern "C-unwind" fn lockgate_comes_back(gate: *mut GateRecord, own: *const u64) -> Then {
     // A proxy that a handler has interrupted, and left for this stack, goes on when it is come back to, at the place that it has found: below
     // what this gate's domain had called then.
     // SAFETY: the caller's; the thread's own state.
     unsafe {
         match (*block_sys::block()).state.as_ref() {
             Some(state) if !repair_sys::is_in_transit(state, own as u64 - 1) => lockgate_pending(gate, own),
-            _ => LEFT,
+            _ => Then::Left,
         }
     }
 }
 
-/// Asks whether the call below a gate ends. Returns [`GOES_ON`], [`ENDS`] or [`LEFT`].
+/// Asks whether the call below a gate ends.
 ///
 /// # Safety
 /// For gates, with the frame of their entry, which has the gate's mark.
-pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *const u64) -> u32 {
+pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *const u64) -> Then {
     let _errno = KeptErrno::new();
     // SAFETY: live records, if the gate's is the innermost one, and the thread's own state.
     unsafe {
-        let Some(state) = (*block_sys::block()).state.as_ref() else { return LEFT };
+        let Some(state) = (*block_sys::block()).state.as_ref() else { return Then::Left };
         let block = state.block;
         if repair_sys::find(state, gate, own) != Found::Innermost {
-            return LEFT;
+            return Then::Left;
         }
         state.comes_back(gate);
         let cause = match state.out_of_turn.get() || state.lacks_turn(*own) {
@@ -224,7 +241,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
         let outer = outer_must_stop(state, entry(gate).cast());
         // The host was asked, and may have done anything.
         if repair_sys::find(state, gate, own) != Found::Innermost {
-            return LEFT;
+            return Then::Left;
         }
         // What goes on without its caller is handed over where the gate can give all registers up: behind this question, or soon.
         let goes_on = || {
@@ -239,7 +256,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
             record_fault(state, gate, cause);
         }
         (*block).pending = u64::from(state.always_asks() || outer);
-        if end_now(state, gate) { ENDS } else { GOES_ON }
+        if end_now(state, gate) { Then::Ends } else { Then::GoesOn }
     }
 }
 

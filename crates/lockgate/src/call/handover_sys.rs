@@ -11,7 +11,7 @@ use super::gate_sys::entry;
 use super::instance::Instance;
 use super::interruptions_sys::{Interruption, Left, Stage, XSAVE_SIZE};
 use super::layout::{GIVES_UP, GateRecord, Going};
-use super::thread_sys::{LEFT, ThreadState};
+use super::thread_sys::{GONE, ThreadState};
 use crate::report::{Cause, RawFault, Registers};
 use crate::sync::atomic::AtomicU32;
 use std::ptr;
@@ -49,7 +49,7 @@ pub(super) unsafe fn hand_over(state: &ThreadState, gate: *mut GateRecord, one: 
             return false;
         }
         // From here on the stack is another thread's: nothing of it is read, and the thread has no place there.
-        (*gate).slot = LEFT;
+        (*gate).slot = GONE;
         let registers = Registers { rsp: control + 8, ..Registers::default() };
         state.ends(RawFault { cause: Cause::Detached(limit), address: 0, entry: entered, registers });
         (*state.block).pending = 1;

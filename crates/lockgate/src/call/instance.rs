@@ -273,7 +273,7 @@ impl Instance {
         &self.turns
     }
 
-    /// A call of the thread with this slot, its own and no context's, ends in its midst. Whether there is something to mend then.
+    /// A call of the thread with this slot, its own and no context's, ends in its midst. Whether there is something to repair then.
     /// Async-signal-safe.
     pub fn note_broken(&self, slot: u32) -> bool {
         let begins = self.begins.load(Ordering::Acquire) & bit(slot) != 0;

@@ -19,8 +19,10 @@ unsafe extern "C" {
     static lockgate_gate_interrupted: u64;
 }
 
-/// Flags that a handler begins with, and those of the module's that are kept: carry, parity, adjust, zero, sign, overflow.
+/// Flags with which a handler begins, and with which the host goes on after a fault: the interrupt flag and the always-one bit. DF, AC, TF and
+/// NT are clear (rule R15).
 pub(super) const CLEAN_FLAGS: u64 = 0x202;
+/// Flags of the module's that are kept: carry, parity, adjust, zero, sign, overflow.
 pub(super) const KEPT_FLAGS: u64 = 0x8d5;
 
 /// Bytes that a handler has at least.

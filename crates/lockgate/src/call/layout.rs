@@ -333,7 +333,7 @@ pub(crate) struct BindingHeader {
     /// Offset of the domain's entry in slot tables.
     pub slot: u32,
     /// Where proxies look for the caller's place: `slot`, or, when the binding is closed,
-    /// [`NOBODY`], which sends every call the slow path.
+    /// [`NO_DOMAIN`], which sends every call the slow path.
     pub admission: AtomicU32,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,
@@ -450,4 +450,4 @@ pub(crate) const SLOT_SIZE: u32 = size_of::<u64>() as u32;
 pub(crate) const WHOSE: u32 = size_of::<u64>() as u32;
 
 /// Offset of the last entry of slot tables, which is no domain's: always 0.
-pub(crate) const NOBODY: u32 = MAX_STRIDES as u32 * SLOT_SIZE;
+pub(crate) const NO_DOMAIN: u32 = MAX_STRIDES as u32 * SLOT_SIZE;

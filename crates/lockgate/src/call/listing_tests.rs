@@ -4,7 +4,9 @@ use super::call_abi::{CallAbi, Caller, Processor, StateUsage, Values};
 use super::emit::{self, Emitted};
 use crate::copy_asm::BOOL_MASK;
 use crate::policy::{Policy, Properties};
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 
 const PRESETS: [Policy; 4] =
     [Policy::INTEGRITY, Policy::MUTUAL_DISTRUST, Policy::SERVER_TRUSTED, Policy::MUTUAL_TRUST];
@@ -169,6 +171,10 @@ fn abis() -> Vec<CallAbi> {
                 CallAbi { stack: true, masks: Some(&[0xff, BOOL_MASK]), ..plain },
                 CallAbi { memory: true, policy: policy.timed(), ..plain },
                 CallAbi { limited: true, exclusive: true, ..plain },
+                CallAbi { policy: policy.counted(), ..plain },
+                CallAbi { policy: policy.timed(), ..plain },
+                CallAbi { stack: true, memory: true, ..plain },
+                CallAbi { memory: true, ..plain },
             ]);
         }
     }
@@ -254,6 +260,47 @@ fn instructions_are_in_parts_of_their_kind() {
             }
         }
     }
+}
+
+/// Callees find in callee-saved registers what the caller had there, or zeros: nothing that the proxy has kept there (R24).
+#[test]
+fn callees_find_nothing_of_proxies_in_callee_saved_registers() {
+    // Places in the frame, as the pushes of "frame" make them.
+    const PLACES: [(Register, u64); 6] = [
+        (Register::R15, 8),
+        (Register::R14, 16),
+        (Register::R13, 24),
+        (Register::R12, 32),
+        (Register::RBX, 40),
+        (Register::RBP, 48),
+    ];
+    let mut factory = InstructionInfoFactory::new();
+    let mut changed = [0; PLACES.len()];
+    for abi in abis() {
+        let code = instructions(&emit::proxy(&abi));
+        let is_call =
+            |one: &Instruction| one.mnemonic() == Mnemonic::Call && one.op0_register() == Register::R11;
+        let call = code.iter().position(|(one, _)| is_call(one)).expect("the callee's call");
+        for (at, (register, place)) in PLACES.into_iter().enumerate() {
+            let mut writes = |one: &Instruction| {
+                let used = factory.info(one).used_registers();
+                used.iter().any(|used| {
+                    let reads = [OpAccess::None, OpAccess::Read, OpAccess::CondRead, OpAccess::NoMemAccess];
+                    used.register().full_register() == register && !reads.contains(&used.access())
+                })
+            };
+            let Some((last, part)) = code[..call].iter().rev().find(|(one, _)| writes(one)) else { continue };
+            let is_load = last.mnemonic() == Mnemonic::Mov && last.op1_kind() == OpKind::Memory;
+            let from_frame = is_load
+                && (last.memory_base(), last.memory_index()) == (Register::RSP, Register::None)
+                && last.memory_displacement64() == place;
+            let is_popped = last.mnemonic() == Mnemonic::Pop && *part == "exclusive domain";
+            assert!(from_frame || is_popped || clears(last), "{last} is the last of {register:?} in {abi:?}");
+            changed[at] += 1;
+        }
+    }
+    // r13 and r14 are in no piece; all are cleared where they are secrets.
+    assert!(changed.iter().all(|&times| times > 0), "{changed:?}");
 }
 
 /// The slow path has a call begin again, so that only admission may go there: behind it is the point of no return.

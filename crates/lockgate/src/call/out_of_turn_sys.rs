@@ -3,7 +3,7 @@
 //! What the records say is not this call's, or calls that are alive lie above it. So nothing of them changes: the call ends by what lies on
 //! its own stack alone, up to the host's frame that made it, and the thread enters no domain any more.
 use super::failure_sys::lockgate_report_failure;
-use super::gate_sys::{GOES_ON, LEFT, entry};
+use super::gate_sys::{Then, entry};
 use super::layout::{
     EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, STATUS_FAULT, first_header,
 };
@@ -88,34 +88,34 @@ unsafe fn restore_words(record: &EntryRecord) {
     }
 }
 
-/// Does `work` under a gate's record that is on top, and has no mark yet: a crossing's. Returns what it returns, or [`LEFT`] if the
+/// Does `work` under a gate's record that is on top, and has no mark yet: a crossing's. Returns what it returns, or [`Then::Left`] if the
 /// record is not innermost, or not the crossing's own, afterwards; or if a proxy is in transit, on another stack. If the crossing goes on,
 /// it is in transit itself: no call begins before it has used what was found.
 ///
 /// # Safety
 /// The frame of the crossing is at `own`.
-pub(super) unsafe fn under(gate: *mut GateRecord, own: *mut u64, work: impl FnOnce() -> u32) -> u32 {
+pub(super) unsafe fn under(gate: *mut GateRecord, own: *mut u64, work: impl FnOnce() -> Then) -> Then {
     // SAFETY: the caller's.
     unsafe {
         repair_sys::mark(gate, own);
         let done = work();
         let block = block_sys::block();
-        let Some(state) = (*block).state.as_ref() else { return LEFT };
-        if done == GOES_ON {
+        let Some(state) = (*block).state.as_ref() else { return Then::Left };
+        if done == Then::GoesOn {
             if repair_sys::is_in_transit(state, own as u64 - 1) {
-                return LEFT;
+                return Then::Left;
             }
             (*block).transit = own as u64;
         }
         if repair_sys::find(state, gate, own) == Found::Innermost {
-            if done == GOES_ON {
+            if done == Then::GoesOn {
                 (*gate).mark = GATE.into(); // its frame has none from here on
             }
             return done;
         }
-        if done == GOES_ON {
+        if done == Then::GoesOn {
             (*block).transit = 0;
         }
-        LEFT
+        Then::Left
     }
 }

@@ -103,7 +103,7 @@ pub(crate) enum Whose {
     /// The caller's own call has ended.
     Callers,
     /// The caller's call has returned: a handler's has not, which has not been asked about; or the caller is such a handler.
-    Nobodys,
+    Others,
 }
 
 /// Whose the status is, given that [`failed`]. A handler's is taken with that.
@@ -120,9 +120,9 @@ pub(crate) fn whose(raw: bool) -> Whose {
     block.status &= !STATUS_RAW_HANDLER;
     match is_handler {
         true if refused => Whose::Handlers,
-        true => Whose::Nobodys,
+        true => Whose::Others,
         false if block.status & STATUS_ENDED != 0 => Whose::Callers,
-        false => Whose::Nobodys,
+        false => Whose::Others,
     }
 }
 
@@ -148,7 +148,7 @@ fn was_looked_at(status: u64, transit: u64) -> bool {
 fn take(binding: &Info, raw: bool) -> Option<CallError> {
     match whose(raw) {
         Whose::Handlers => Some(CallError::SignalHandler),
-        Whose::Nobodys => None,
+        Whose::Others => None,
         Whose::Callers => Some(take_refusal().unwrap_or_else(|| take_fault(binding))),
     }
 }
@@ -169,7 +169,7 @@ pub(crate) fn take_handlers_refusal() -> bool {
 pub(crate) fn take_orphaned_error() -> Option<CallError> {
     match whose(false) {
         Whose::Handlers => Some(CallError::SignalHandler),
-        Whose::Nobodys => None,
+        Whose::Others => None,
         Whose::Callers => {
             let refusal = take_refusal();
             if let Some(state) = current() {

@@ -370,7 +370,7 @@ lockgate_forget_vectors:
     .size lockgate_forget_vectors,.-lockgate_forget_vectors
 
     # Called by proxies of exclusive domains, whose owner word, in rdi, they have set free, with what it was, in ecx: keeps it for who has waited
-    # for long, and wakes all that wait for it (a free word is taken without the bit that somebody waits, so whoever gets it would wake nobody
+    # for long, and wakes all that wait for it (a free word is taken without the bit that another thread waits, so the next owner would wake none
     # after it). As `set_free` in exclusive_sys. Keeps results and proxies' registers.
     .p2align 4
     .globl lockgate_wake
@@ -468,7 +468,7 @@ lockgate_invoke:
     TRANSIT = const offset_of!(ThreadBlock, transit),
     UNTAKEN = const UNTAKEN,
     AVX512 = sym super::gate_sys::AVX512,
-    ENDS = const super::gate_sys::ENDS,
+    ENDS = const super::gate_sys::Then::Ends as u32,
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),

@@ -5,7 +5,7 @@ use super::layout::{
     BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, IDLE, NEXT_MARK, RECORD, Record, UNTAKEN,
 };
 use super::thread_sys::{
-    self, LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
+    self, GONE, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
 };
 use super::undisturbed_sys::{ends_unseen, undisturbed};
 use crate::host::frame_address;
@@ -45,7 +45,7 @@ impl ThreadState {
                     && is_left
                 {
                     if (*binding.domain).is_killed() {
-                        (&raw mut (*entry).control).write_volatile(LEFT);
+                        (&raw mut (*entry).control).write_volatile(GONE);
                     }
                     (*gate).mark = GATE.into();
                     (&raw mut (*entry).binding).write_volatile(ptr::null());

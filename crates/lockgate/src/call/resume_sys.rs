@@ -4,7 +4,7 @@
 //! The walk goes from the function that asks out to the place that the innermost entry was made at, and no further: what lies beyond
 //! that is the host's, or another call's. It allocates nothing, does not wait, and asks as it goes whether its call is to end.
 use super::block_sys;
-use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
+use super::gate_sys::{Then, entry, lockgate_pending, refuse};
 use super::instance::Instance;
 use super::interruptions_sys::Interruption;
 use super::layout::{EntryRecord, GateRecord, RED_ZONE, ResumeFrame};
@@ -24,8 +24,8 @@ const BUDGET: usize = 1024;
 
 /// How a search ends that finds nothing.
 pub(super) enum Over {
-    /// The gate is to do this: [`ENDS`] or [`LEFT`].
-    Now(u32),
+    /// The gate is to do this, which is not to go on.
+    Now(Then),
     No(NoResume),
 }
 
@@ -35,8 +35,8 @@ impl From<NoResume> for Over {
     }
 }
 
-/// Called by the gate, with its record on top, and the frame of its entry, which has the gate's mark. Returns [`GOES_ON`], and the frame
-/// says where; [`ENDS`], or [`LEFT`].
+/// Called by the gate, with its record on top, and the frame of its entry, which has the gate's mark. If the gate goes on, the frame says
+/// where.
 ///
 /// # Safety
 /// Only that gate calls it.
@@ -44,7 +44,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
     gate: *mut GateRecord,
     frame: *mut ResumeFrame,
     own: *const u64,
-) -> u32 {
+) -> Then {
     // SAFETY: live records; a live entry's binding keeps its domain; the frame is the gate's own.
     let (domain, frame, control, entered) = unsafe {
         let below = &*entry(gate);
@@ -54,8 +54,11 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
         // SAFETY: a word of the thread's own block, which its signal handlers write; the gate's record and frame.
         unsafe {
             match (&raw const (*block_sys::block()).pending).read_volatile() {
-                0 => GOES_ON,
-                _ => undisturbed(lockgate_pending as *const (), [gate as usize, own as usize, 0]) as u32,
+                0 => Then::GoesOn,
+                _ => Then::in_register(undisturbed(
+                    lockgate_pending as *const (),
+                    [gate as usize, own as usize, 0],
+                )),
             }
         }
     };
@@ -71,24 +74,24 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
                     let (left, to) = (lockgate_handlers_left as *const (), [found.entry, rsp]);
                     let forgets = undisturbed(left, [gate as usize, own as usize, (&raw const to) as usize]);
                     if forgets == 0 {
-                        return LEFT;
+                        return Then::Left;
                     }
                 }
             }
             *frame = found;
-            GOES_ON
+            Then::GoesOn
         }
         Err(Over::Now(what)) => what,
         // SAFETY: as above; a handler of the host's may have switched stacks, and the record may be another call's.
         Err(Over::No(no)) => unsafe {
             let state = (*block_sys::block()).state.as_ref();
             if state.is_none_or(|state| repair_sys::find(state, gate, own) != Found::Innermost) {
-                return LEFT;
+                return Then::Left;
             }
             // (The parent's window is not there.)
             let forked = space::is_inherited(entered);
             refuse(gate, if forked { Cause::Forked } else { Cause::Resume(no) });
-            ENDS
+            Then::Ends
         },
     }
 }
@@ -156,7 +159,7 @@ pub(super) unsafe fn find(
     address: u32,
     label: u32,
     behind: Behind<'_>,
-    over: impl Fn() -> u32,
+    over: impl Fn() -> Then,
 ) -> Result<(ResumeFrame, u64), Over> {
     let label = domain.base() + u64::from(label);
     if !is_label(domain, label) {
@@ -182,7 +185,7 @@ pub(super) unsafe fn find(
         budget -= 1;
         if budget == 0 {
             match over() {
-                GOES_ON => budget = BUDGET,
+                Then::GoesOn => budget = BUDGET,
                 what => return Err(Over::Now(what)),
             }
         }
@@ -204,7 +207,7 @@ pub(super) unsafe fn find(
 pub(super) unsafe fn leads_to(
     (domain, control, entered): (&Instance, u64, u64),
     bottom: u64,
-    over: impl Fn() -> u32,
+    over: impl Fn() -> Then,
 ) -> Result<bool, Over> {
     let nothing = |_| None;
     // SAFETY: as the caller's.
@@ -220,7 +223,7 @@ pub(super) unsafe fn leads_to(
         budget -= 1;
         if budget == 0 {
             match over() {
-                GOES_ON => budget = BUDGET,
+                Then::GoesOn => budget = BUDGET,
                 what => return Err(Over::Now(what)),
             }
         }

@@ -7,7 +7,7 @@
 //! place to go on at. The handler is a label, as is what it returns to, and their frames begin below all that is in use.
 use super::block_sys::block;
 use super::codes::Code;
-use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
+use super::gate_sys::{Then, end_call, end_with_panic, entry};
 use super::handover_sys;
 use super::instance::Instance;
 use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, MOST_VECTORS, UCONTEXT, live_below, lowest};
@@ -609,7 +609,7 @@ pub(super) unsafe extern "C" fn lockgate_sigreturn(gate: *mut GateRecord, own: *
         let control = (*gate).control;
         let is_here = |one: &*mut Interruption| control <= (**one).bottom;
         let one = state.interruptions.on(below, domain, control).find(is_here);
-        let over = || if is_over(state, below) { ENDS } else { GOES_ON };
+        let over = || if is_over(state, below) { Then::Ends } else { Then::GoesOn };
         let Some(one) = one else {
             end_call(Cause::Syscall(Fault::NoHandler));
             return 0;
@@ -679,7 +679,7 @@ unsafe fn change(
             let below = entry(gate);
             let (control, entered) = ((*gate).control, (*below).control);
             let behind = |at| interrupted(gate, at);
-            let over = || if is_over(state, below) { ENDS } else { GOES_ON };
+            let over = || if is_over(state, below) { Then::Ends } else { Then::GoesOn };
             let (label, address) = (word(copy, ucontext::RIP) as u32, word(copy, ucontext::RSP) as u32);
             // (Not in the handler, or what it returns to.)
             let address = address.max(((*one).control + 8 - u64::from(code::OFF)) as u32);

@@ -7,7 +7,7 @@
 use super::actions_sys::kept;
 use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
-use super::interrupt_sys::interrupt;
+use super::interrupt_sys::{CLEAN_FLAGS, interrupt};
 use super::kernel_signals_sys::{
     Action, DEFAULT, FAULTS, FIRST, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
 };
@@ -35,8 +35,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 const LAST_SIGNAL: c_int = 64;
-/// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
-const CLEAN_FLAGS: i64 = 0x202;
 
 /// Which of our addresses is in front, for each, and what the host wants for it. Pointees are never freed: handlers may hold them.
 static FRONTS: [Fronts; FAULTS.len()] =
@@ -191,7 +189,7 @@ fn has_threads() -> bool {
 }
 
 /// glibc installs SIGCANCEL's handler at the first `pthread_cancel`, without SA_ONSTACK: have it done now, so that [`check_handlers`] can
-/// mend it (rule R11). It takes a thread, from which on stdio has locks for good: ten times what a `putc` takes without. So a process
+/// repair it (rule R11). It takes a thread, from which on stdio has locks for good: ten times what a `putc` takes without. So a process
 /// without threads, in which no thread can cancel another, is left as it is. (SIGSETXID's handler, which comes with the first thread, has
 /// SA_ONSTACK already.)
 fn settle_cancellation() {
@@ -461,7 +459,7 @@ unsafe extern "C" fn on_fault(
         let frame = &mut *kernels;
         let by_instruction = (*info).si_code > 0;
         // A signal that was sent in the middle of a copy is no reason to end it: a kick that comes first, or any kill(2).
-        if by_instruction && is_hosts_to_mend(signal, &*info, kernels, front) {
+        if by_instruction && is_for_hosts_handler(signal, &*info, kernels, front) {
             return chain(signal, info, kernels, mask, front);
         }
         if by_instruction && resume_guarded(frame) {
@@ -512,9 +510,8 @@ unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryR
     let (base, address) = unsafe { (space::base_of((*record).control), info.si_addr() as u64) };
     let stride = base..base + window::STRIDE;
     // Where a function or a gate has returned by: a word of the control stack, or, in a forked child, the one that was put in its place.
-    let is_behind_gate = |rsp| {
-        stride.contains(&rsp) || space::is_inherited(base) && rsp == thread_sys::behind_nobodys_return()
-    };
+    let is_behind_gate =
+        |rsp| stride.contains(&rsp) || space::is_inherited(base) && rsp == thread_sys::behind_no_function();
     stride.contains(&rip)
         || is_proxys_or_gates(rip)
         || is_behind_gate(rsp) && rip == address && info.si_signo == libc::SIGSEGV
@@ -678,7 +675,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         }
         registers[libc::REG_RSP as usize] = (*record).host as i64;
         registers[libc::REG_RIP as usize] = lockgate_exit as *const () as usize as i64;
-        registers[libc::REG_EFL as usize] = CLEAN_FLAGS;
+        registers[libc::REG_EFL as usize] = CLEAN_FLAGS as i64;
         // The caller's control words, which proxies need not restore, either; with nothing pending.
         if let Some(fpu) = frame.uc_mcontext.fpregs.as_mut() {
             let flags = (*(*record).binding).flags;
@@ -694,7 +691,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
 
 /// True if a guarded copy has faulted at memory of the host's, which has a handler for that: pages that it opens at an access (barriers of
 /// a collector, lazy memory). Without one the copy ends, as at the domain's side, and its caller is told.
-unsafe fn is_hosts_to_mend(
+unsafe fn is_for_hosts_handler(
     signal: c_int,
     info: &siginfo_t,
     context: *const ucontext_t,

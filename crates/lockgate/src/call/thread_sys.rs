@@ -187,8 +187,8 @@ unsafe impl Sync for ThreadState {}
 /// All attached threads. A thread leaves it, under the lock, before its memory goes.
 pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess::new(Mutex::default);
 
-/// In a record, in place of a place in a domain: it is gone.
-pub(super) const LEFT: u64 = 0;
+/// In a record, in place of a place in a domain.
+pub(super) const GONE: u64 = 0;
 
 impl ThreadState {
     /// A call's end waits for its gate to take it. Until then no call begins: a handler's own would have this end, or an end of its own in its place.
@@ -248,7 +248,7 @@ impl ThreadState {
             (AtomicU64::from_ptr(self.slot(id)), AtomicU64::from_ptr(ptr::from_ref(place).cast_mut()))
         };
         let raised = |now| match place.load(Ordering::Acquire) {
-            LEFT => None,
+            GONE => None,
             place => (now != 0).then_some(place),
         };
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
@@ -313,7 +313,7 @@ impl ThreadState {
     }
 
     /// The call of the entry with this record, of `domain`'s, which is there, ends in its midst, or was left by a jump: the thread's mask in it is
-    /// what it was when the call began; and the thread's next call there mends what this one leaves. Async-signal-safe.
+    /// what it was when the call began; and the thread's next call there repairs what this one leaves. Async-signal-safe.
     pub(super) fn breaks_off(&self, record: *const EntryRecord, domain: &Instance) {
         // SAFETY: the thread's own records, and its words for them.
         let (control, mask) = unsafe {
@@ -328,7 +328,7 @@ impl ThreadState {
         }
     }
 
-    /// A domain has something to mend. Async-signal-safe.
+    /// A domain has something to repair. Async-signal-safe.
     pub(crate) fn has_broken_off(&self) {
         self.broken.set(true);
         ask_before_calls();
@@ -342,9 +342,9 @@ impl ThreadState {
         }
     }
 
-    /// Has the thread's next call of each domain in which there is something to mend look for its place there ([`AnyDomain::attach`]), which does
+    /// Has the thread's next call of each domain in which there is something to repair look for its place there ([`AnyDomain::attach`]), which does
     /// that. Where the thread is in another call of the domain it has to wait for the end of that: what is in progress there goes on.
-    pub(super) fn mends_at_next_call(&self) {
+    pub(super) fn repairs_at_next_call(&self) {
         if !self.broken.take() {
             return;
         }
@@ -376,7 +376,7 @@ impl ThreadState {
             const { assert!(PLACE == std::mem::offset_of!(GateRecord, slot)) };
             // SAFETY: an aligned word in the array of records. Its thread may write another record there, but none of this domain.
             let place = unsafe { AtomicU64::from_ptr(record.byte_add(PLACE).cast::<u64>().cast_mut()) };
-            let is_in_domain = |at: u64| (space::base_of(at) == base).then_some(LEFT);
+            let is_in_domain = |at: u64| (space::base_of(at) == base).then_some(GONE);
             let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, is_in_domain);
         }
         self.set_slot(id, 0);
@@ -404,7 +404,7 @@ impl ThreadState {
     /// The domain that an entry's record is of, unless that is gone, or a parent's.
     pub(super) fn domain_of(&self, control: u64) -> Option<Arc<dyn AnyDomain>> {
         let base = space::base_of(control);
-        let is_there = control != LEFT && !space::is_inherited(control);
+        let is_there = control != GONE && !space::is_inherited(control);
         is_there.then(|| self.domains().into_iter().find(|domain| domain.base() == base))?
     }
 
@@ -521,7 +521,7 @@ impl ThreadState {
     }
 
     /// Whether no call is to go the fast way: the alternate stack may go, or what the thread holds; or a domain that it is in has something to
-    /// mend.
+    /// repair.
     fn asks_each_time(&self) -> bool {
         !self.alternate.stays() || self.holdings.is_in_doubt() || self.broken.get()
     }
@@ -588,11 +588,11 @@ pub(crate) fn leave_window_unless_inside(base: u64) {
 }
 
 /// As a return address: of no function. Gates of the parent's calls lead there in a child.
-static NOBODYS_RETURN: u64 = 0;
+static NO_FUNCTION: u64 = 0;
 
 /// rsp when a gate that had asked already has returned by it.
-pub(super) fn behind_nobodys_return() -> u64 {
-    (&raw const NOBODYS_RETURN).wrapping_add(1) as u64
+pub(super) fn behind_no_function() -> u64 {
+    (&raw const NO_FUNCTION).wrapping_add(1) as u64
 }
 
 /// In a forked child: the next call takes the slow path, and the end of the host's function that forked is looked at. Who unwinds that
@@ -604,7 +604,7 @@ pub(crate) fn leave_parent() {
         (*block()).pending = 1;
         let Some(state) = (*block()).state.as_ref() else { return };
         for record in state.records().filter(|record| (**record).kind == GATE) {
-            (*record.cast::<GateRecord>().cast_mut()).control = &raw const NOBODYS_RETURN as u64;
+            (*record.cast::<GateRecord>().cast_mut()).control = &raw const NO_FUNCTION as u64;
         }
     }
 }

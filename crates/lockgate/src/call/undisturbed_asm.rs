@@ -220,10 +220,10 @@ lockgate_let_to:
 
     # A system call of the host's: its number and six arguments are where rdi points.
     .p2align 4
-    .globl lockgate_kernel
-    .hidden lockgate_kernel
-    .type lockgate_kernel,@function
-lockgate_kernel:
+    .globl lockgate_kernel_call
+    .hidden lockgate_kernel_call
+    .type lockgate_kernel_call,@function
+lockgate_kernel_call:
     .cfi_startproc
     mov (%rdi),%rax
     mov 16(%rdi),%rsi
@@ -235,7 +235,7 @@ lockgate_kernel:
     syscall
     ret
     .cfi_endproc
-    .size lockgate_kernel,.-lockgate_kernel
+    .size lockgate_kernel_call,.-lockgate_kernel_call
     "#,
     ROOM = const ROOM,
     HELD = const offset_of!(ThreadBlock, held),

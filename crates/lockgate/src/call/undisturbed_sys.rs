@@ -29,7 +29,7 @@ unsafe extern "C-unwind" {
 }
 
 unsafe extern "C" {
-    fn lockgate_kernel();
+    fn lockgate_kernel_call();
     fn lockgate_held_from();
     fn lockgate_held_to();
     fn lockgate_let_from();
@@ -139,7 +139,7 @@ unsafe fn kernel(number: libc::c_long, arguments: [usize; 5], more: u64) -> Resu
         let block = block_sys::block();
         let more = more & !(*block).held_mask;
         (*block).held_mask |= more;
-        let result = disturbed(lockgate_kernel as *const (), words.as_ptr().cast()) as isize;
+        let result = disturbed(lockgate_kernel_call as *const (), words.as_ptr().cast()) as isize;
         (*block).held_mask &= !more;
         result
     };

@@ -10,7 +10,7 @@ use crate::domain;
 use crate::error::{AllocError, BindError};
 use crate::grant::Rights;
 use crate::memory::Pointer;
-use crate::signature::Signature;
+use crate::signature::Asked;
 use crate::space;
 use lockgate_abi::window;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl Library {
     /// [`DlError::Handle`]. A failure of a destructor is no error of this function: see [`last_failure`](super::last_failure).
     pub fn close(self) -> Result<(), DlError> {
         table::release(self.number())?;
-        table::end_what_nobody_needs();
+        table::end_unneeded();
         domain::settle();
         Ok(())
     }
@@ -94,11 +94,10 @@ impl Library {
     /// [`DlError::Symbol`], [`DlError::IsData`], [`DlError::Bind`], [`DlError::Handle`].
     pub fn function(self, prototype: &str) -> Result<*const (), DlError> {
         let loaded = self.loaded()?;
-        if !prototype.contains('(') {
-            return loaded.function(prototype.trim(), None);
+        match Asked::parse(prototype).map_err(BindError::from)? {
+            Asked::Name(name) => loaded.function(name, None),
+            Asked::Prototype(signature) => loaded.function(&signature.name.clone(), Some(signature)),
         }
-        let signature: Signature = prototype.parse().map_err(BindError::from)?;
-        loaded.function(&signature.name.clone(), Some(signature))
     }
 
     /// A C function pointer to a function whose address in the window the library gave, in a table of functions for example.

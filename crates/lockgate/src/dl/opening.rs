@@ -71,7 +71,7 @@ pub(super) fn open_found(
     table::started(loaded.id());
     // Its constructors may have had it closed.
     drop(home);
-    table::end_what_nobody_needs();
+    table::end_unneeded();
     table::find(loaded.id())
 }
 

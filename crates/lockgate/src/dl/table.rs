@@ -158,7 +158,7 @@ pub(super) fn strike(id: u64) {
     drop(table);
     STARTED.notify_all();
     end(gone);
-    end_what_nobody_needs();
+    end_unneeded();
 }
 
 /// Holds a library open that is in the table already, if there is such a one.
@@ -254,7 +254,7 @@ impl Drop for Pin {
             table.pins.swap_remove(at);
         }
         drop(table);
-        end_what_nobody_needs();
+        end_unneeded();
     }
 }
 
@@ -270,7 +270,7 @@ pub(super) fn release(id: u64) -> Result<(), DlError> {
 }
 
 /// Runs the destructors of libraries that are not needed any more, on the calling thread, the last opened first, and ends them.
-pub(super) fn end_what_nobody_needs() {
+pub(super) fn end_unneeded() {
     loop {
         let gone = collect();
         if gone.is_empty() {
@@ -331,5 +331,5 @@ extern "C" fn leave(_: *mut c_void) {
     drop(table);
     STARTED.notify_all();
     end(gone);
-    end_what_nobody_needs();
+    end_unneeded();
 }

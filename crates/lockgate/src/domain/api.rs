@@ -12,7 +12,7 @@ use crate::module::Module;
 use crate::policy::Policy;
 use crate::protection::Rights;
 use crate::report::Fault;
-use crate::signature::Signature;
+use crate::signature::{Asked, Signature};
 use lockgate_abi::symbol;
 use std::any::Any;
 use std::ffi::CString;
@@ -196,10 +196,10 @@ impl Domain {
     /// # Errors
     /// As [`bind_dynamic`](Domain::bind_dynamic).
     pub fn bind_dynamic_with(&self, prototype: &str, policy: Policy) -> Result<Dynamic, BindError> {
-        let name = prototype.trim();
-        if name.contains('(') {
-            return self.bind_signature(name.parse()?, policy);
-        }
+        let name = match Asked::parse(prototype)? {
+            Asked::Prototype(signature) => return self.bind_signature(signature, policy),
+            Asked::Name(name) => name,
+        };
         match Binding::by_name(self.module(), name, "Domain::bind or bind_dynamic (lg_bind)")? {
             Some(signature) => self.bind_signature(signature, policy),
             None => Err(self.unbound(name)),
@@ -267,20 +267,22 @@ impl Domain {
         let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(missing)?;
         let noted = found.signature.as_deref().map(str::parse::<Signature>).transpose();
         let noted = noted.map_err(BindError::from)?;
-        let signature = if name.contains('(') {
-            let asked: Signature = name.parse().map_err(BindError::from)?;
-            if let Some(noted) = &noted {
-                BindError::unless_agreed(module.name(), import, noted, &asked)?;
+        let signature = match Asked::parse(name).map_err(BindError::from)? {
+            Asked::Prototype(asked) => {
+                if let Some(noted) = &noted {
+                    BindError::unless_agreed(module.name(), import, noted, &asked)?;
+                }
+                asked
             }
-            asked
-        } else {
-            let Some(export) = server.module().export(name) else {
-                return Err(BindError::missing(server.module(), name).into());
-            };
-            match noted {
-                // `of_export` compares it with the export's.
-                Some(noted) if export.signature.is_some() => Signature { name: name.to_owned(), ..noted },
-                _ => return Err(LinkError::NoSignature(import.to_owned(), name.to_owned())),
+            Asked::Name(name) => {
+                let Some(export) = server.module().export(name) else {
+                    return Err(BindError::missing(server.module(), name).into());
+                };
+                match noted {
+                    // `of_export` compares it with the export's.
+                    Some(noted) if export.signature.is_some() => Signature { name: name.to_owned(), ..noted },
+                    _ => return Err(LinkError::NoSignature(import.to_owned(), name.to_owned())),
+                }
             }
         };
         let (callee, image) = (server.core().clone(), server.core().image());

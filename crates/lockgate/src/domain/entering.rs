@@ -51,7 +51,7 @@ impl Core {
 
     /// Has the module forget what was in progress on the calling thread when its last call was ended in its midst. `queue`: see
     /// [`AnyDomain::attach`].
-    fn mend(
+    fn repair(
         self: Arc<Core>,
         thread: &ThreadState,
         slot: usize,
@@ -60,10 +60,11 @@ impl Core {
         if !self.take_broken(slot as u32) {
             return Ok(());
         }
-        let Some(mend) = Binding::internal(self.clone(), symbol::THREAD_MEND, Internal::within(queue)) else {
+        let Some(forget) = Binding::internal(self.clone(), symbol::THREAD_MEND, Internal::within(queue))
+        else {
             return Ok(());
         };
-        let repaired = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
+        let repaired = forget.map_err(CallError::Memory).and_then(|forget| forget.invoke_unseen());
         let said = repaired.inspect_err(|_| {
             if self.note_broken(slot as u32) {
                 thread.has_broken_off();
@@ -107,7 +108,7 @@ impl AnyDomain for Core {
         }
         // (The first slot's storage is the next thread's.)
         if known || slot == 0 {
-            return self.mend(thread, slot, queue);
+            return self.repair(thread, slot, queue);
         }
         let Some(init) = Binding::internal(self.clone(), symbol::THREAD_INIT, Internal::within(queue)) else {
             return Ok(());

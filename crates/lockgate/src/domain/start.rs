@@ -71,7 +71,7 @@ const AUXILIARY: usize = 16;
 
 /// The auxiliary vector. User and group stand for none: the domain is no process of the host's user.
 fn auxiliary(core: &Core, random: u64) -> [(u64, u64); AUXILIARY] {
-    const NOBODY: u64 = 65534;
+    const NO_USER: u64 = 65534;
     let image = core.base() + window::IMAGE;
     let (headers, count) = core.module().parsed().program_headers;
     [
@@ -82,10 +82,10 @@ fn auxiliary(core: &Core, random: u64) -> [(u64, u64); AUXILIARY] {
         (libc::AT_BASE, 0),
         (libc::AT_FLAGS, 0),
         (libc::AT_ENTRY, image),
-        (libc::AT_UID, NOBODY),
-        (libc::AT_EUID, NOBODY),
-        (libc::AT_GID, NOBODY),
-        (libc::AT_EGID, NOBODY),
+        (libc::AT_UID, NO_USER),
+        (libc::AT_EUID, NO_USER),
+        (libc::AT_GID, NO_USER),
+        (libc::AT_EGID, NO_USER),
         (libc::AT_SECURE, 0),
         (libc::AT_CLKTCK, 100),
         (libc::AT_HWCAP, 0),

@@ -23,7 +23,7 @@ use crate::domain::{self, Core, Domain};
 use crate::host::{Once, PerProcess, locked};
 use crate::host_function::HostFunction;
 use crate::nearest::{is_worth_it, nearest};
-use crate::signature::Signature;
+use crate::signature::{Asked, Signature};
 use crate::stats::Row;
 use binder::Bound;
 use restart::Instance;
@@ -127,17 +127,17 @@ impl Registry {
     /// [`RegistryError`]: the name is taken, the domain has no such function, or neither the caller nor the module says its signature.
     pub fn export(&self, domain: &Domain, export: Export) -> Result<(), RegistryError> {
         let module = domain.module();
-        let text = export.prototype.as_deref().unwrap_or(&export.name).trim();
-        let (said_by, prototype) = if text.contains('(') {
-            (Sayer::Host, text)
-        } else {
-            let found = module.export(text).ok_or_else(|| crate::BindError::missing(module, text))?;
-            match found.signature.as_deref() {
-                Some(noted) => (Sayer::Module, noted),
-                None => return Err(RegistryError::NoSignature { name: export.name }),
+        let text = export.prototype.as_deref().unwrap_or(&export.name);
+        let (said_by, signature) = match Asked::parse(text).map_err(crate::BindError::from)? {
+            Asked::Prototype(signature) => (Sayer::Host, signature),
+            Asked::Name(name) => {
+                let found = module.export(name).ok_or_else(|| crate::BindError::missing(module, name))?;
+                match found.signature.as_deref() {
+                    Some(noted) => (Sayer::Module, noted.parse().map_err(crate::BindError::from)?),
+                    None => return Err(RegistryError::NoSignature { name: export.name }),
+                }
             }
         };
-        let signature: Signature = prototype.parse().map_err(crate::BindError::from)?;
         // Binds once, so that a server that cannot be called is found now.
         Binding::new(domain.core().clone(), signature.clone(), export.policy)?;
         let mut state = self.state();

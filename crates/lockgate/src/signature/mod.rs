@@ -2,6 +2,7 @@
 mod abi;
 
 pub use abi::{Place, Plan, Register};
+pub(crate) use lockgate_signature::Asked;
 pub use lockgate_signature::{Field, PrototypeError, Signature, Type, printable};
 
 use std::fmt;

@@ -308,10 +308,10 @@ pub fn assembly() -> [std::ops::Range<u64>; 3] {
         fn lockgate_exit();
         fn lockgate_invoke();
         fn lockgate_undisturbed_call();
-        fn lockgate_kernel();
+        fn lockgate_kernel_call();
     }
     let exit = lockgate_exit as *const () as u64..lockgate_invoke as *const () as u64;
-    let undisturbed = lockgate_undisturbed_call as *const () as u64..lockgate_kernel as *const () as u64;
+    let undisturbed = lockgate_undisturbed_call as *const () as u64..lockgate_kernel_call as *const () as u64;
     [gates(), exit, undisturbed]
 }
 

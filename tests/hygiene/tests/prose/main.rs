@@ -27,6 +27,24 @@ const WORDS: &[(&str, &str)] = &[
     ("whoever", "the actor's name"),
 ];
 
+/// Words that names of the code may not have either: pages cite names.
+const NOT_IN_NAMES: [&str; 11] = [
+    "anybody",
+    "everybody",
+    "mend",
+    "mended",
+    "mends",
+    "nobody",
+    "nobodys",
+    "nudge",
+    "patience",
+    "patient",
+    "somebody",
+];
+
+/// Names that keep such a word: the principal without rights, as Unix calls its user, and a symbol of the code model (decision 0077).
+const KNOWN_NAMES: [&str; 4] = ["nobody", "lg_principal_nobody", "THREAD_MEND", "_lg_thread_mend"];
+
 const MOST_COLUMNS: usize = 100;
 
 /// Pages that must name a word to talk about it.
@@ -292,6 +310,38 @@ fn words_are_those_of_the_field() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The names in a source's code that have a word of [`NOT_IN_NAMES`]. (Its unit tests are named as other tests are, by what happens in them.)
+fn ill_named(source: &str) -> Vec<(usize, &str)> {
+    let code = source.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
+    let names = (1..).zip(code).filter(|(_, line)| !line.trim_start().starts_with("//")).flat_map(
+        |(number, line)| {
+            line.split(|c: char| !c.is_alphanumeric() && c != '_').map(move |name| (number, name))
+        },
+    );
+    names.filter(|(_, name)| !KNOWN_NAMES.contains(name) && has_word_of(name)).collect()
+}
+
+fn has_word_of(name: &str) -> bool {
+    let mut spaced = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && spaced.ends_with(|before: char| before.is_lowercase()) {
+            spaced.push('_');
+        }
+        spaced.push(c);
+    }
+    spaced.to_lowercase().split('_').any(|word| NOT_IN_NAMES.contains(&word))
+}
+
+#[test]
+fn names_have_words_that_pages_may_cite() {
+    let mut wrong = Vec::new();
+    for path in sources() {
+        let text = read(&path);
+        wrong.extend(ill_named(&text).iter().map(|(number, name)| format!("{path}:{number}: {name}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Whether another sentence begins in the middle of the line: behind a full stop, a capital letter. (Numbers, `e.g.` and dots of names have none.)
 fn has_two_sentences(line: &str) -> bool {
     let line = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ' ', '-', '*']);
@@ -367,6 +417,8 @@ fn the_rules_of_prose_can_fail() {
     assert_eq!(comments_and_messages(source), found);
     let tests = "#[cfg(test)]\nmod tests {\n// nobody knows\nlet a = \"nobody knows\";";
     assert_eq!(comments_and_messages(tests), [(3, " nobody knows".to_owned())]);
+    let names = "use a::NOBODY;\n// nobody\nfn f() { Whose::Nobodys }\nPrincipal::nobody()\n#[cfg(test)]\nnobody_waits();";
+    assert_eq!(ill_named(names), [(1, "NOBODY"), (3, "Nobodys")]);
     assert!(hides_its_subject("- What the library wrote is copied."));
     assert!(hides_its_subject("Who installs modules is trusted."));
     for fine in ["What does a call cost?", "Whatever comes is checked.", "The library says what it wrote."] {

@@ -1,6 +1,6 @@
 //! Admission: the word of a binding that proxies look at.
 use crate::call::admission_sys::Admissions;
-use crate::call::layout::NOBODY;
+use crate::call::layout::NO_DOMAIN;
 use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ const SLOT: u32 = 8;
 
 /// `place` of `call/emit.rs`: `mov eax, [r11 + ADMISSION]`. True if a thread that has a place in the domain would enter.
 fn enters(word: &AtomicU32) -> bool {
-    word.load(Ordering::Relaxed) != NOBODY
+    word.load(Ordering::Relaxed) != NO_DOMAIN
 }
 
 /// A domain that ends while a binding of it is reopened, as a library is that is looked up again, and another one made: after the end no
@@ -17,7 +17,7 @@ fn enters(word: &AtomicU32) -> bool {
 fn nobody_enters_by_a_binding_after_the_end_of_its_domain() {
     crate::explore(3, || {
         let admissions = Arc::new(Admissions::default());
-        let words = [Arc::new(AtomicU32::new(NOBODY)), Arc::new(AtomicU32::new(NOBODY))];
+        let words = [Arc::new(AtomicU32::new(NO_DOMAIN)), Arc::new(AtomicU32::new(NO_DOMAIN))];
         admissions.admit(&words[0], SLOT);
         let openers = words.clone().map(|word| {
             let admissions = admissions.clone();

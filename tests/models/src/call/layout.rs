@@ -2,7 +2,7 @@
 use loom::sync::atomic::{AtomicPtr, AtomicU64};
 
 /// As in the runtime, a place in slot tables that is nobody's.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_DOMAIN: u32 = u32::MAX;
 
 /// As in the runtime, of owner words.
 pub(crate) const WAITED_FOR: u32 = 1 << 31;
