@@ -73,7 +73,7 @@ python: build ## the Python package, optimised, in the virtual environment build
 
 # Crates that no other project uses: their documentation is read in their sources only. (tests/hygiene compares the list with the manifests.)
 UNPUBLISHED = attacks hygiene installed lanes lockgate-bench lockgate-corpus lockgate-demo lockgate-evidence lockgate-example lockgate-fuzz \
-	lockgate-postgres lockgate-python lockgate-rewrite-tests lockgate-tests models mutants site support sweep
+	lockgate-postgres lockgate-python lockgate-rewrite-tests lockgate-syscall-tests lockgate-tests models mutants site support sweep
 
 DOCUMENT = RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(UNPUBLISHED:%=--exclude %) --no-deps --locked --quiet
 
