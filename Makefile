@@ -109,10 +109,11 @@ thorough: ## `make test` with all cases of the tests that take a part of theirs 
 
 # What `make test` runs beside the test programs. The first: what no test program is built from is linted as well. (The Python package's native
 # half is built, and linted, by test-python.) The second: documentation without warnings, and its examples (scripts/lint-rustdoc.sh).
-# (The demo by itself, too, as `make demo` has it: in the workspace other packages turn on features that it does without.)
+# (The demo, too, with what `make demo` has of the benchmarks: in the workspace lockgate-cli asks for all of them. Whatever else it is made of is
+# what the tests are made of, and is not compiled again.)
 test-lints: setup
 	cargo build --workspace --bins --examples --locked --quiet
-	cargo check --package lockgate-demo --locked --quiet
+	cargo test --no-run --workspace --exclude lockgate-bench --exclude lockgate-cli --bin lockgate-demo --locked --quiet
 
 # In `make check`: what no test program is built from, the Python package's native half with it.
 check-lints: check-setup
