@@ -120,7 +120,7 @@ check-lints: check-setup
 	cargo build --workspace --lib --bins --examples --locked --quiet
 
 test-examples: setup
-	RUSTDOC="$$PWD/scripts/lint-rustdoc.sh" cargo test --workspace --locked --doc
+	RUSTDOC="$$PWD/scripts/lint-rustdoc.sh" UNPUBLISHED="$(UNPUBLISHED)" cargo test --workspace --locked --doc
 
 test-python: setup
 	PYTHON="$(PYTHON)" scripts/python.sh build/python-test dev
