@@ -52,17 +52,19 @@ fn refused_documentation(text: &str, unpublished: &str) -> Option<String> {
 #[test]
 fn documentation_has_no_warnings_and_its_examples_run() {
     assert_eq!(refused_documentation("/// See [`two`].\npub fn one() {}\npub fn two() {}", ""), None);
-    let (broken, failing) =
-        ("/// See [`three`].\npub fn one() {}", "/// ```\n/// assert_eq!(1, 2);\n/// ```\npub fn one() {}");
-    let refused = |text: &str, unpublished: &str, said: &str| {
+    let broken = "/// See [`three`].\npub fn one() {}";
+    let failing = "/// ```\n/// assert_eq!(1, 2);\n/// ```\npub fn two() {}";
+    let both = format!("{broken}\n{failing}");
+    for (text, unpublished, said) in [
+        (broken, "", "unresolved link to `three`"),
+        (failing, "", "1 failed"),
+        // One that is not published has no page, and its examples run.
+        (&*both, "a-crate a-library", "1 failed"),
+        // (Neither a longer name nor a shorter one is its own.)
+        (&*both, "a-library-tests library", "unresolved link to `three`"),
+    ] {
         let refused =
             refused_documentation(text, unpublished).unwrap_or_else(|| panic!("{text} is accepted"));
-        assert!(refused.contains(said), "{refused}");
-    };
-    refused(broken, "", "unresolved link to `three`");
-    refused(failing, "", "1 failed");
-    // One that is not published has no page, and its examples run. (Neither a longer name nor a shorter one is its own.)
-    assert_eq!(refused_documentation(broken, "a-crate a-library"), None);
-    refused(broken, "a-library-tests library", "unresolved link to `three`");
-    refused(failing, "a-library", "1 failed");
+        assert!(refused.contains(said), "{unpublished}: {refused}");
+    }
 }
