@@ -73,7 +73,7 @@ python: build ## the Python package, optimised, in the virtual environment build
 
 # Crates that no other project uses: their documentation is read in their sources only. (tests/hygiene compares the list with the manifests.)
 UNPUBLISHED = attacks hygiene installed lanes lockgate-bench lockgate-corpus lockgate-demo lockgate-evidence lockgate-example lockgate-fuzz \
-	lockgate-postgres lockgate-python lockgate-rewrite-tests lockgate-tests models mutants site support sweep
+	lockgate-postgres lockgate-python lockgate-rewrite-tests lockgate-syscall-tests lockgate-tests models mutants site support sweep
 
 DOCUMENT = RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(UNPUBLISHED:%=--exclude %) --no-deps --locked --quiet
 
@@ -109,17 +109,18 @@ thorough: ## `make test` with all cases of the tests that take a part of theirs 
 
 # What `make test` runs beside the test programs. The first: what no test program is built from is linted as well. (The Python package's native
 # half is built, and linted, by test-python.) The second: documentation without warnings, and its examples (scripts/lint-rustdoc.sh).
-# (The demo by itself, too, as `make demo` has it: in the workspace other packages turn on features that it does without.)
+# (The demo, too, with what `make demo` has of the benchmarks: in the workspace lockgate-cli asks for all of them. Whatever else it is made of is
+# what the tests are made of, and is not compiled again.)
 test-lints: setup
 	cargo build --workspace --bins --examples --locked --quiet
-	cargo check --package lockgate-demo --locked --quiet
+	cargo test --no-run --workspace --exclude lockgate-bench --exclude lockgate-cli --bin lockgate-demo --locked --quiet
 
 # In `make check`: what no test program is built from, the Python package's native half with it.
 check-lints: check-setup
 	cargo build --workspace --lib --bins --examples --locked --quiet
 
 test-examples: setup
-	RUSTDOC="$$PWD/scripts/lint-rustdoc.sh" cargo test --workspace --locked --doc
+	RUSTDOC="$$PWD/scripts/lint-rustdoc.sh" UNPUBLISHED="$(UNPUBLISHED)" cargo test --workspace --locked --doc
 
 test-python: setup
 	PYTHON="$(PYTHON)" scripts/python.sh build/python-test dev

@@ -67,7 +67,7 @@ add() {
     echo "cd $root/$(folder "${cargo[1]}") && $program $*" >>"$commands"
 }
 folder() {
-    case $1 in attacks | installed) echo "tests/$1" ;; lockgate-tests) echo crates/lockgate/tests ;; *) echo "crates/$1" ;; esac
+    case $1 in attacks | installed) echo "tests/$1" ;; *-tests) echo "crates/${1%-tests}/tests" ;; *) echo "crates/$1" ;; esac
 }
 for test in cases reading encodings tables hostile; do
     add verifier -p lockgate-verify --test suites -- -q $test::

@@ -33,15 +33,16 @@ fn what_is_compiled_is_linted() {
     }
 }
 
-/// What rustdoc says of a library, if it refuses its documentation or an example in it.
-fn refused_documentation(text: &str) -> Option<String> {
+/// What rustdoc says of a library, if it refuses its documentation or an example in it, where these packages are not published.
+fn refused_documentation(text: &str, unpublished: &str) -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().expect("a scratch folder");
     std::fs::write(folder.path().join("lib.rs"), text).expect("it is writable");
     // As cargo calls it for examples.
     let mut rustdoc = Command::new(root.join("scripts/lint-rustdoc.sh"));
-    rustdoc.args(["--crate-type", "lib", "--crate-name", "library", "--test", "lib.rs"]);
+    rustdoc.args(["--crate-type", "lib", "--crate-name", "a_library", "--test", "lib.rs"]);
     rustdoc.arg("--test-run-directory").arg(folder.path()).args(["--error-format", "human"]);
+    rustdoc.env("UNPUBLISHED", unpublished);
     let output = rustdoc.current_dir(folder.path()).output().expect("it starts");
     let said = [output.stdout, output.stderr].concat();
     (!output.status.success()).then(|| String::from_utf8_lossy(&said).into_owned())
@@ -50,12 +51,20 @@ fn refused_documentation(text: &str) -> Option<String> {
 /// Red if `make test` makes no documentation, if its warnings are no errors, or if its examples are not run.
 #[test]
 fn documentation_has_no_warnings_and_its_examples_run() {
-    assert_eq!(refused_documentation("/// See [`two`].\npub fn one() {}\npub fn two() {}"), None);
-    for (text, said) in [
-        ("/// See [`three`].\npub fn one() {}", "unresolved link to `three`"),
-        ("/// ```\n/// assert_eq!(1, 2);\n/// ```\npub fn one() {}", "1 failed"),
+    assert_eq!(refused_documentation("/// See [`two`].\npub fn one() {}\npub fn two() {}", ""), None);
+    let broken = "/// See [`three`].\npub fn one() {}";
+    let failing = "/// ```\n/// assert_eq!(1, 2);\n/// ```\npub fn two() {}";
+    let both = format!("{broken}\n{failing}");
+    for (text, unpublished, said) in [
+        (broken, "", "unresolved link to `three`"),
+        (failing, "", "1 failed"),
+        // One that is not published has no page, and its examples run.
+        (&*both, "a-crate a-library", "1 failed"),
+        // (Neither a longer name nor a shorter one is its own.)
+        (&*both, "a-library-tests library", "unresolved link to `three`"),
     ] {
-        let refused = refused_documentation(text).unwrap_or_else(|| panic!("{text} is accepted"));
-        assert!(refused.contains(said), "{refused}");
+        let refused =
+            refused_documentation(text, unpublished).unwrap_or_else(|| panic!("{text} is accepted"));
+        assert!(refused.contains(said), "{unpublished}: {refused}");
     }
 }

@@ -40,7 +40,7 @@ fn every_mutant_can_be_made() {
 #[test]
 fn every_named_test_exists() {
     for entry in mutants::entries(root()).expect("well-formed lists") {
-        // (The packages lockgate-tests and lockgate-rewrite-tests are folders `tests` of other packages.)
+        // (Packages whose names end with `-tests` are folders `tests` of other packages.)
         let package = &entry.suite.package;
         let package = package.strip_suffix("-tests").unwrap_or(package);
         let folders = ["crates", "tests"].map(|top| root().join(top).join(package));

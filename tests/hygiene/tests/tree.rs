@@ -223,6 +223,42 @@ fn the_python_package_shares_what_macros_have_compiled() {
     assert!(differ.is_empty(), "compiled once more for the Python package: {differ:#?}");
 }
 
+/// `make test` builds the demo by itself in the midst of the workspace, so that it shares what the tests are made of: without the packages that
+/// ask for all of the benchmarks. Red if it leaves out another, and then compiles what the tests have as well or compiles nothing new; or if
+/// packages ask for different features of a crate, so that the demo could lack one of them where it is built alone.
+#[test]
+fn the_demo_is_built_with_what_it_asks_for() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages").iter();
+    let (mut with_all, mut asked) = (BTreeSet::from(["lockgate-bench"]), BTreeMap::new());
+    for package in packages.filter(|package| package["source"].is_null()) {
+        let name = package["name"].as_str().expect("a name");
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let of = dependency["name"].as_str().expect("a name");
+            let features: BTreeSet<_> = dependency["features"]
+                .as_array()
+                .expect("features")
+                .iter()
+                .flat_map(|f| f.as_str())
+                .collect();
+            let features = (features, dependency["uses_default_features"].as_bool());
+            // (No package of the demo's has what is named for its features: `the_python_package_shares_what_tests_have_compiled`.)
+            if dependency["path"].is_null() && dependency["kind"] != "build" {
+                asked.entry(of).or_insert(BTreeMap::new()).insert(features, name);
+            } else if of == "lockgate-bench" && features.0.contains("all") {
+                with_all.insert(name);
+            }
+        }
+    }
+    asked.retain(|_, asked| asked.len() > 1);
+    assert!(asked.is_empty(), "features of one crate that differ: {asked:#?}");
+    let makefile = read("Makefile");
+    let line =
+        makefile.lines().find(|line| line.ends_with("--bin lockgate-demo --locked --quiet")).expect("a line");
+    let left_out = line.split("--exclude ").skip(1).filter_map(|rest| rest.split(' ').next());
+    assert_eq!(left_out.collect::<BTreeSet<_>>(), with_all, "{line}");
+}
+
 /// A source file that no `mod` names is not compiled: it rots.
 #[test]
 fn every_source_file_belongs_to_a_target() {
