@@ -963,11 +963,6 @@ pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
     (found, inside)
 }
 
-/// True if everything in progress on the calling thread is to end.
-pub(crate) fn is_stopped() -> bool {
-    current().is_some_and(|state| state.stop.load(Ordering::Acquire))
-}
-
 /// CPU time that a thread has used so far, nanoseconds; `None` if it has ended.
 pub(crate) fn processor_time(tid: i32) -> Option<u64> {
     // The clock of one thread (4) while it is scheduled (2): linux/posix-timers.h, CPUCLOCK_*.
