@@ -310,7 +310,8 @@ fn what_a_killed_client_has_called_has_a_second() {
     assert_eq!(add.call(1, 2).unwrap(), 3);
 }
 
-/// So has what is called from a domain that was killed so before, and reset. Red if what the thread was told of that time counts: the call ends at once.
+/// So has what is called from a domain that was killed so before, and reset. Red if what the thread was told that time counts: the call ends at
+/// once.
 #[test]
 fn what_is_called_from_where_one_was_killed_has_a_second() {
     let _watchdog = crate::common::watchdog("a call that was made from a domain that was killed");

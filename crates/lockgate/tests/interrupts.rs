@@ -110,7 +110,8 @@ fn a_kick_between_calls_holds_for_the_next() {
     assert_eq!(fine.call(1).unwrap(), 2);
 }
 
-/// So it does when a call of another domain comes first, in a function that the domain has called, and outside. Red if the thread has one mark for all.
+/// So it does when a call of another domain comes first, in a function that the domain has called, and outside. Red if the thread has one mark
+/// for all.
 #[test]
 fn a_kick_holds_for_each_domain() {
     static WISH: AtomicBool = AtomicBool::new(false);
