@@ -750,7 +750,11 @@ fn an_uncaught_exception_is_its_calls_own() {
 #include <stdexcept>
 #include <string>
 struct Faults : std::exception {
-    const char *what() const noexcept override { __builtin_trap(); }
+    int does;
+    const char *what() const noexcept override {
+        if (does) __builtin_trap();
+        return \"it does not\";
+    }
 };
 struct Calls : std::exception {
     int (*host)(int);
@@ -783,7 +787,11 @@ extern \"C\" int nested(int way) {
     throw 7;
 }
 extern \"C\" int says(int n) { throw std::runtime_error(\"number \" + std::to_string(n) + \".\"); }
-extern \"C\" int faults(int n) { throw Faults(); }
+extern \"C\" int faults(int n) {
+    Faults faults;
+    faults.does = n;
+    throw faults;
+}
 extern \"C\" int handles(int (*host)(int)) {
     try {
         throw std::runtime_error(\"mine\");
@@ -849,6 +857,10 @@ extern \"C\" int unwinds(int (*host)(int)) {
     faults.call(1).expect_err("what() faults");
     let error = number.call(5).expect_err("it throws").to_string();
     assert!(error.contains("an uncaught exception: int;"), "{error}");
+    // (With the same frames, that of the handler that has ended is this one's.)
+    faults.call(1).expect_err("what() faults");
+    let error = faults.call(0).expect_err("it throws").to_string();
+    assert!(error.contains("an uncaught exception: Faults: it does not;"), "{error}");
 
     std::thread::scope(|scope| {
         for thread in 0..3 {

@@ -3,7 +3,7 @@
 use crate::common::Guest;
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Export, FaultKind, Function, HostFunction, OnFailure, Pointer,
-    Policy, Principal, Registry, Request, Revoke, Version,
+    Policy, Principal, Registry, Request, ResetError, Revoke, Version,
 };
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -308,6 +308,45 @@ fn what_a_killed_client_has_called_has_a_second() {
     assert_eq!(server.threads_inside(), 0);
     let add = server.bind::<extern "C" fn(i64, i64) -> i64>("add").unwrap();
     assert_eq!(add.call(1, 2).unwrap(), 3);
+}
+
+/// So has what is called from a domain that was killed so before, and reset. Red if what the thread was told that time counts: the call ends at
+/// once.
+#[test]
+fn what_is_called_from_where_one_was_killed_has_a_second() {
+    let _watchdog = crate::common::watchdog("a call that was made from a domain that was killed");
+    let server = server(DomainOptions::new().name("server"));
+    let begun = server.bind::<extern "C" fn() -> i64>("has_begun").unwrap();
+    let forever = server.bind::<extern "C" fn() -> i64>("forever").unwrap();
+    let host = HostFunction::new(move |_: &Domain, x: i64| {
+        assert!(forever.call().is_err_and(|error| error.fault().is_some()));
+        x
+    });
+    let guest = Guest::c("long host(long); long via(long x) { return host(x); }").gate("long host(long)");
+    let mut client = Domain::new(&guest.module(), DomainOptions::new().gate("host", host)).expect("a domain");
+    for _ in 0..2 {
+        let before = begun.call().unwrap();
+        let killed = std::thread::scope(|scope| {
+            let killer = scope.spawn(|| {
+                while begun.call().unwrap() == before {
+                    std::thread::yield_now();
+                }
+                let killed = Instant::now();
+                client.kill();
+                killed
+            });
+            let via = client.bind::<extern "C" fn(i64) -> i64>("via").unwrap();
+            let ended = via.call(1).unwrap_err();
+            assert!(ended.fault().is_some_and(|fault| fault.kind() == FaultKind::Killed), "{ended}");
+            killer.join().expect("no panic")
+        });
+        assert!(killed.elapsed() >= Duration::from_millis(900), "{:?}", killed.elapsed());
+        // (The watcher may have a look at it.)
+        while let Err(error) = client.reset() {
+            assert!(matches!(error, ResetError::InUse(_)), "{error}");
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// The same of a function that was taken back with its calls. Red if only domains count: the call never ends.

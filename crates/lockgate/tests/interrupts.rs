@@ -2,8 +2,8 @@
 
 use crate::common::{Guest, host_sys, watchdog};
 use lockgate::syscall::{Access, Grants};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
-use std::sync::atomic::{AtomicBool, Ordering};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 const SOURCE: &str = r#"
@@ -56,7 +56,7 @@ fn is_stop(error: &CallError) -> bool {
 }
 
 /// Whatever holds a call up, one interruption ends it, though the first kick finds a handler of the host. Red if that kick is the last
-/// (`ThreadState::look`), without the stop predicate in `why_stop`, and, for the calls that block, in `gate_sys::is_stopped`.
+/// (`ThreadState::look`), and without the stop predicate in `why_stop`, which those that block ask, too.
 #[test]
 fn an_interruption_ends_what_runs() {
     static WISH: AtomicBool = AtomicBool::new(false);
@@ -106,6 +106,41 @@ fn a_kick_between_calls_holds_for_the_next() {
     host_sys::interrupt_and_wait(1);
     let error = fine.call(1).expect_err("a call that the host does not want any more");
     assert!(matches!(error, CallError::Interrupted(_)), "{error}");
+    WISH.store(false, Ordering::SeqCst);
+    assert_eq!(fine.call(1).unwrap(), 2);
+}
+
+/// So it does when a call of another domain comes first, in a function that the domain has called, and outside. Red if the thread has one mark
+/// for all.
+#[test]
+fn a_kick_holds_for_each_domain() {
+    static WISH: AtomicBool = AtomicBool::new(false);
+    static REFUSED: AtomicUsize = AtomicUsize::new(0);
+    let host = HostFunction::new(|_: &Domain, which: i32| which);
+    let other = Domain::new(&MODULE, DomainOptions::new().gate("host", host)).expect("a domain");
+    let others = other.bind::<Unary>("fine").unwrap();
+    let refused = Arc::new(move |fine: &Function<Unary>| {
+        let calls = (0..3).map(|_| others.call(1).and_then(|_| fine.call(1)));
+        calls.filter(|result| matches!(result, Err(CallError::Interrupted(name)) if name == "asked")).count()
+    });
+    let within = refused.clone();
+    let host = HostFunction::new(move |domain: &Domain, which: i32| {
+        WISH.store(true, Ordering::SeqCst);
+        host_sys::interrupt_and_wait(3);
+        REFUSED.store(within(&domain.bind("fine").expect("it is exported")), Ordering::SeqCst);
+        which
+    });
+    let options =
+        DomainOptions::new().name("asked").stop_if(|| WISH.load(Ordering::SeqCst)).gate("host", host);
+    let domain = Domain::new(&MODULE, options).expect("a domain");
+    let (fine, via) = (domain.bind("fine").unwrap(), domain.bind::<Unary>("via").unwrap());
+    let error = via.call(1).unwrap_err();
+    assert!(is_stop(&error) && REFUSED.load(Ordering::SeqCst) == 3, "{error}, {REFUSED:?}");
+    WISH.store(false, Ordering::SeqCst);
+    assert_eq!((refused(&fine), fine.call(1).unwrap()), (0, 2));
+    WISH.store(true, Ordering::SeqCst);
+    host_sys::interrupt_and_wait(1);
+    assert_eq!(refused(&fine), 3);
     WISH.store(false, Ordering::SeqCst);
     assert_eq!(fine.call(1).unwrap(), 2);
 }

@@ -126,6 +126,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::SignalHandler);
     }
     state.repairs_at_next_call();
+    state.answers_question();
     thread_sys::may_call(state)?;
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;

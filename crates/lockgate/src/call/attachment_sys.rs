@@ -308,6 +308,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         unable: Cell::default(),
         adopts: Cell::new(None),
         broken: Cell::new(false),
+        asked: Cell::new(false),
         lives_in: 0.into(),
         stack,
         waits_for: AtomicPtr::default(),

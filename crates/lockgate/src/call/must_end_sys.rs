@@ -7,11 +7,41 @@ use crate::walk::is_on_own_frames;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+/// Whether the host is asked, too, if it may want calls to end ([`must_stop`](super::instance::Instance::must_stop)): its function says so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Host,
+    NoHost,
+}
+
 /// Why the entry `record` must end, if it must. One whose binding has ended was left by a jump.
 ///
 /// # Safety
 /// `record` is an entry of the calling thread.
 pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
+    // SAFETY: the caller's.
+    unsafe { why(state, record, Ask::Host) }
+}
+
+/// Whether a kick has come, and the entry `record` is one that must end: for long work in a service, which then leaves it to the gate. The host
+/// is not asked.
+///
+/// # Safety
+/// `record` is an entry of the calling thread.
+pub(super) unsafe fn is_over(state: &ThreadState, record: *const EntryRecord) -> bool {
+    // SAFETY: the caller's; a word that the thread's handlers write.
+    unsafe {
+        (&raw const (*state.block).pending).read_volatile() != 0
+            && match why(state, record, Ask::NoHost) {
+                None => false,
+                Some(Cause::TimeLimit(_)) => !may_detach(state, record, (*record).control),
+                Some(_) => true,
+            }
+    }
+}
+
+/// All reasons that there are for an entry's end, but for those that calls have themselves.
+unsafe fn why(state: &ThreadState, record: *const EntryRecord, ask: Ask) -> Option<Cause> {
     // SAFETY: live records have live bindings; the block is our own.
     unsafe {
         if space::is_inherited((*record).control) {
@@ -24,7 +54,7 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
         if (*binding.info).is_stopped() {
             return Some(Cause::Revoked);
         }
-        if state.stop.load(Ordering::Acquire) || (*binding.domain).must_stop() {
+        if ask == Ask::Host && (*binding.domain).must_stop() {
             return Some(Cause::Stopped);
         }
         why_nested_stop(state, record.cast())
@@ -46,26 +76,6 @@ unsafe fn why_nested_stop(state: &ThreadState, record: *const Record) -> Option<
 pub(super) fn no_call_may_begin(state: &ThreadState) -> bool {
     // SAFETY: our own block; its top record is always valid.
     unsafe { why_nested_stop(state, (*state.block).top).is_some() }
-}
-
-/// Whether a kick has come, and the entry `record` is one that must end: for long work in a service, which then leaves it to the gate. The host
-/// is not asked.
-///
-/// # Safety
-/// `record` is an entry of the calling thread.
-pub(super) unsafe fn is_over(state: &ThreadState, record: *const EntryRecord) -> bool {
-    // SAFETY: as in `why_stop`; a word that the thread's handlers write.
-    unsafe {
-        (&raw const (*state.block).pending).read_volatile() != 0
-            && (state.stop.load(Ordering::Acquire)
-                || (*record)
-                    .binding
-                    .as_ref()
-                    .is_none_or(|binding| (*binding.domain).is_killed() || (*binding.info).is_stopped())
-                || is_outlived(state, record.cast())
-                || overdue_limit(state, record.cast()).is_some()
-                    && !may_detach(state, record, (*record).control))
-    }
 }
 
 /// Whether a limit of the innermost call has passed, or of one that it is nested in: what waits then leaves it to the gate.
@@ -107,7 +117,7 @@ pub(super) unsafe fn may_detach(state: &ThreadState, record: *const EntryRecord,
 ///
 /// # Safety
 /// `record` is a live record of the calling thread.
-pub(super) unsafe fn is_outlived(state: &ThreadState, mut record: *const Record) -> bool {
+unsafe fn is_outlived(state: &ThreadState, mut record: *const Record) -> bool {
     let outlived = state.outlived.load(Ordering::Acquire);
     if outlived == 0 {
         return false;

@@ -206,8 +206,8 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 if !state.waits_for.load(Ordering::Relaxed).is_null() {
                     exclusive_sys::stop_waiting(state); // for a turn that it had given up in the gate
                 }
+                // (The call breaks off with its entry, which is next.)
                 if let Some(domain) = domain {
-                    state.breaks_off(entry, &domain);
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
                     domain.process().thread_jumps(domain.contexts().home(domain.slot_of(control)), rsp);
                 }

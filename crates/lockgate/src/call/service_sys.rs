@@ -1,10 +1,10 @@
 //! System calls of modules, between their gate and the table of what there is.
 use super::block_sys::block;
-use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry, gate};
+use super::gate_sys::{called_by, calling_base, end_call, end_with_panic, entry, gate};
 use super::instance::Instance;
 use super::interrupt_sys::used;
 use super::layout::{DETACHES, EntryRecord, GateRecord, SyscallFrame};
-use super::must_end_sys;
+use super::must_end_sys::{self, why_stop};
 use super::repair_sys::{self, Found};
 use super::resume_sys::{functions, interrupted};
 use super::signalled_sys::lockgate_sigreturn;
@@ -260,8 +260,8 @@ unsafe extern "C" fn lockgate_service(
             end_call(Cause::TimeLimit(deadline.map_or(0, |deadline| deadline.limit)));
             0
         }
-        Ok(Outcome::Fault(lockgate_syscall::Fault::Stopped)) if is_revoked() => {
-            end_call(Cause::Revoked);
+        Ok(Outcome::Fault(lockgate_syscall::Fault::Stopped)) => {
+            end_call(why_over().unwrap_or(Cause::Stopped));
             0
         }
         Ok(Outcome::Fault(fault)) => {
@@ -362,24 +362,14 @@ fn is_over() -> bool {
         }
 }
 
-/// True if the call whose system call waits is to end.
+/// Why the call whose system call waits is to end, but for a limit: that is the wait's own deadline.
 /// (In a child that a handler has forked meanwhile it ends as its parent's.)
-fn is_stopped() -> bool {
-    let is_parents = calling_base().is_some_and(space::is_inherited);
-    // SAFETY: only system calls ask, which gates make.
-    is_parents || thread_sys::is_stopped() || is_revoked() || is_outlived() || unsafe { caller() }.must_stop()
-}
-
-/// True if the call is one of a domain that was killed, and has had its time.
-fn is_outlived() -> bool {
+fn why_over() -> Option<Cause> {
     // SAFETY: only system calls ask, which gates make: the thread's own state, and records that are live.
-    unsafe {
-        (*block()).state.as_ref().is_some_and(|state| must_end_sys::is_outlived(state, entry(gate()).cast()))
-    }
+    let cause = unsafe { (*block()).state.as_ref().and_then(|state| why_stop(state, entry(gate()))) };
+    cause.filter(|cause| !matches!(cause, Cause::TimeLimit(_)))
 }
 
-/// True if the function that is being called was taken back with its calls.
-fn is_revoked() -> bool {
-    // SAFETY: only system calls ask, which gates make: a live record has a live binding.
-    unsafe { (*entry(gate())).binding.as_ref().is_some_and(|binding| (*binding.info).is_stopped()) }
+fn is_stopped() -> bool {
+    why_over().is_some()
 }

@@ -553,6 +553,7 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         if !covered {
             state.note_left(rsp);
         }
+        state.notes_question();
         (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
         (*block).pending = 1; // the next return from a gate looks again
         let Some((state, record)) = inside(frame) else {

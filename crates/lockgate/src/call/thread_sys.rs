@@ -113,6 +113,8 @@ pub(crate) struct ThreadState {
     pub(super) leaving: Cell<Option<i32>>,
     /// The thread is to ask its domain's stop predicate ([`interrupt`](super::watch::interrupt)), and it has not been found where it can.
     pub look: AtomicBool,
+    /// A kick has found that it is to: each of its domains is asked, when a call of that begins.
+    pub(super) asked: Cell<bool>,
     /// A signal of a domain's own may wait for the thread there.
     pub signalled: AtomicBool,
     /// How often the domain whose code the thread runs had a signal for it.
@@ -465,6 +467,21 @@ impl ThreadState {
         self.adopts.take()
     }
 
+    /// In a kick.
+    pub(super) fn notes_question(&self) {
+        if self.look.load(Ordering::Acquire) {
+            self.asked.set(true);
+        }
+    }
+
+    /// Before a call. The question stands as long as one of its domains' predicates says yes: each of its calls asks that of its own domain.
+    pub(super) fn answers_question(&self) {
+        // (In this order: a kick that comes meanwhile asks anew.)
+        if self.asked.replace(false) && self.domains().iter().any(|domain| domain.must_stop()) {
+            self.asked.set(true);
+        }
+    }
+
     /// In a kick: whether the call whose limit has passed may still be found where it can be taken over. (Few instructions are no such place, and a
     /// stack that is nearly full has none.)
     pub(super) fn is_unable(&self) -> bool {
@@ -521,9 +538,9 @@ impl ThreadState {
     }
 
     /// Whether no call is to go the fast way: the alternate stack may go, or what the thread holds; or a domain that it is in has something to
-    /// repair.
+    /// repair, or may be one whose calls the host does not want.
     fn asks_each_time(&self) -> bool {
-        !self.alternate.stays() || self.holdings.is_in_doubt() || self.broken.get()
+        !self.alternate.stays() || self.holdings.is_in_doubt() || self.broken.get() || self.asked.get()
     }
 
     /// For a thread that is to ask each time: a proxy lets it in this once. The fault that its look through gs comes to then, behind the
@@ -961,11 +978,6 @@ pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
         }
     }
     (found, inside)
-}
-
-/// True if everything in progress on the calling thread is to end.
-pub(crate) fn is_stopped() -> bool {
-    current().is_some_and(|state| state.stop.load(Ordering::Acquire))
 }
 
 /// CPU time that a thread has used so far, nanoseconds; `None` if it has ended.

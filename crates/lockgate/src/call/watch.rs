@@ -267,11 +267,20 @@ pub(crate) fn tell_of_stop(header: usize) {
 /// made of it.
 pub(crate) fn forget_kill(base: u64) {
     interested().killed.retain(|one| one.domain() != Some(base));
+    forget_outlived(base);
 }
 
 /// The same for the binding whose header is at `header`, which has gone.
 pub(crate) fn forget_stop(header: usize) {
     interested().killed.retain(|one| !matches!(one, Retired::Binding(known, ..) if *known == header));
+    forget_outlived(header as u64);
+}
+
+/// What is there next, and is ended, has not had its time.
+fn forget_outlived(what: u64) {
+    for thread in locked(&THREADS).iter() {
+        let _ = thread.outlived.compare_exchange(what, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
 }
 
 /// Whether threads may be in calls of one of the bindings with these headers, which were stopped, or in proxies on their way there.

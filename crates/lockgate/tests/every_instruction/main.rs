@@ -936,22 +936,8 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {
 /// that calls afterwards of its parent's domains is refused, be it in a function of the host's that the call in progress comes to, or when that is over;
 /// by each kind of caller, the domain that it was in, which may call itself, and others. Red if a gate that ends a call gives the thread its place
 /// back, or if a place that a gate has written is all that a proxy looks for.
-#[test]
-fn children_of_handlers_call_no_domain_of_their_parents() {
-    for (scenario, end) in [
-        ("increment", "returned 2, then 2"),
-        ("call_back", "returned 12, then 12"),
-        ("ask", "returned 2, then 2"),
-        ("across", "returned 4, then 4"),
-        ("itself", "returned 4, then 4"),
-        ("jump", "returned 3, then 3"),
-        ("turn", "returned 3, then 3"),
-        ("lazy", "returned 4, then 4"),
-        ("raise_own", "returned 2, then 2"),
-        ("quit", "Exit(3), then Exit(3)"),
-        ("crash", "Ill, then Ill"),
-        ("deep_failing", "returned -1, then -1"),
-    ] {
+fn children_call_nothing<const N: usize>(scenarios: [(&str, &str); N]) {
+    for (scenario, end) in scenarios {
         let mut victim = Victim::start(scenario, Some("forks"));
         let way = match OWN.contains(&scenario) {
             true => victim.way_through(),
@@ -974,6 +960,36 @@ fn children_of_handlers_call_no_domain_of_their_parents() {
         assert!(outcomes.keys().all(|outcome| [end, &refused].contains(&outcome.as_str())), "{outcomes:?}");
         assert!(outcomes.get(&refused).is_some_and(|times| *times > 5), "{scenario}: {outcomes:?}");
     }
+}
+
+#[test]
+fn children_of_handlers_call_no_domain_of_their_parents() {
+    children_call_nothing([
+        ("increment", "returned 2, then 2"),
+        ("call_back", "returned 12, then 12"),
+        ("ask", "returned 2, then 2"),
+        ("itself", "returned 4, then 4"),
+    ]);
+}
+
+#[test]
+fn children_of_handlers_call_nothing_behind_jumps_and_handlers() {
+    children_call_nothing([
+        ("across", "returned 4, then 4"),
+        ("jump", "returned 3, then 3"),
+        ("turn", "returned 3, then 3"),
+        ("lazy", "returned 4, then 4"),
+        ("raise_own", "returned 2, then 2"),
+    ]);
+}
+
+#[test]
+fn children_of_handlers_call_nothing_behind_ends() {
+    children_call_nothing([
+        ("quit", "Exit(3), then Exit(3)"),
+        ("crash", "Ill, then Ill"),
+        ("deep_failing", "returned -1, then -1"),
+    ]);
 }
 
 /// It jumps out of assembly, wherever the signal comes: the next call works, where all did. Red if a jump out of a proxy in transit leaves
