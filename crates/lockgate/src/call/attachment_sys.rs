@@ -294,8 +294,6 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         told: 0.into(),
         unready: AtomicBool::new(false),
         interruptions: Interruptions::default(),
-        covered: AtomicBool::new(false),
-        behind_handlers: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),
         kicked_first: AtomicBool::new(false),

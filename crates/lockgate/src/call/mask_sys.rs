@@ -52,6 +52,11 @@ pub(super) fn settle_hosts() {
     HOSTS.store(!lifelines() & !LIBCS & !UNBLOCKABLE, Ordering::Release);
 }
 
+/// Blocks one signal.
+pub(super) fn hold_one(signal: c_int) {
+    let _ = kernel(libc::SIG_BLOCK, Some(bit(signal)));
+}
+
 /// Blocks the signals of faults, for code that cannot fault.
 pub(super) fn hold_faults() {
     let _ = kernel(libc::SIG_BLOCK, Some(fault_bits()));

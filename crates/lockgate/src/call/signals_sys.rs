@@ -9,14 +9,14 @@ use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
 use super::interrupt_sys::{CLEAN_FLAGS, interrupt};
 use super::kernel_signals_sys::{
-    Action, DEFAULT, FAULTS, FIRST, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
+    Action, DEFAULT, FAULTS, FIRST, KICK, SA_RESTORER, bit, kernel_action, kernel_sigaltstack, lifelines,
 };
 use super::layout::{
     EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, Record, STATUS_FAULT, UNTAKEN,
     first_header,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
-use super::mask_sys::{HOSTS, hold_more, in_handler, settle_hosts, unblock};
+use super::mask_sys::{HOSTS, hold_more, hold_one, in_handler, settle_hosts, unblock};
 use super::must_end_sys::{may_detach, outer_must_stop, why_stop};
 use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
@@ -358,18 +358,18 @@ pub(crate) fn kick(thread: &ThreadState) {
     let is_ours = signal != 0 && is_kicked_by(signal);
     // SAFETY: sends a signal that has our handler.
     let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
-    let is_behind = thread.behind_handlers.swap(false, Ordering::AcqRel);
-    if !thread.covered.swap(false, Ordering::AcqRel) && !is_behind && is_ours && send() {
+    if is_ours && send() {
         return;
     }
-    // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making, or all signals
-    // are the host's. Those of faults need no place in the queue, and interrupt a thread before all others do.
-    if !may_come_first() {
-        if is_ours {
-            send();
-        }
-        return;
+    // The queue of the user's signals is full, of another process's making, or all signals are the host's. Those of faults need no place in the
+    // queue.
+    if fronts_sys::reached(FIRST_INDEX, FIRST).is_some() {
+        kick_first(thread);
     }
+}
+
+/// The same by the signal that comes before all others.
+fn kick_first(thread: &ThreadState) {
     thread.kicked_first.store(true, Ordering::Release);
     // SAFETY: the kernel copies the information.
     unsafe {
@@ -379,14 +379,32 @@ pub(crate) fn kick(thread: &ThreadState) {
     }
 }
 
-/// Whether a kick may be a signal that comes first: the kernel has it come to us, and the host does not handle it, whose own would be lost in a
-/// kick's favour.
+/// A kick has found a handler of the host's in the way, whose `frame` this is: the thread is to look again when that one returns. Where the host's
+/// signals follow each other without end, what it has interrupted is not gone on with in between, so the kick has to come before all signals that
+/// wait by then. False if it may not.
+fn kick_behind(thread: &ThreadState, frame: &mut ucontext_t) -> bool {
+    let may = may_come_first();
+    if may {
+        // Neither in here nor in the handler.
+        hold_one(FIRST);
+        let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
+        // SAFETY: the kernel's mask is the first word.
+        unsafe { mask.write(mask.read() | bit(FIRST)) };
+        kick_first(thread);
+    }
+    may
+}
+
+/// The place of [`FIRST`] in [`FAULTS`].
+const FIRST_INDEX: usize = FAULTS.len() - 1;
+const _: () = assert!(FAULTS[FIRST_INDEX] == FIRST);
+
+/// Whether a kick may wait as the signal that comes first: the kernel has it come to us, and the host does not handle it. What a filter of the
+/// host's traps meanwhile would be lost, or end the process.
 fn may_come_first() -> bool {
-    const INDEX: usize = FAULTS.len() - 1;
-    const { assert!(FAULTS[INDEX] == FIRST) };
-    fronts_sys::reached(INDEX, FIRST).is_some_and(|front| {
+    fronts_sys::reached(FIRST_INDEX, FIRST).is_some_and(|front| {
         // SAFETY: pointees live forever.
-        let behind = unsafe { FRONTS[INDEX].behind(front).as_ref() };
+        let behind = unsafe { FRONTS[FIRST_INDEX].behind(front).as_ref() };
         !behind.is_some_and(is_handled)
     })
 }
@@ -537,14 +555,13 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         let epoch = thread_sys::epoch();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         // Nor is a handler of the host's the place: what it has interrupted goes on. A signal that waits together with this one
-        // always has its handler entered first, and interrupted by this: where such signals come all the time, the next kick must
-        // be one that comes before them.
+        // always has its handler entered first, and interrupted by this.
         let state = &*(*block).state;
         state.look_at_leaving();
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
         let covered = state.on_alternate_stack(rsp);
-        if covered {
-            state.covered.store(true, Ordering::Release);
+        if covered && !kick_behind(state, frame) {
+            state.unready.store(true, Ordering::Release);
         }
         let settled = (*block).transit == 0 && !covered;
         if settled {
@@ -570,8 +587,8 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         if !(base + window::THUNKS..base + window::IMAGE_MAX).contains(&rip) {
             // In the proxy or a gate, or, on the thread's own stack, in what ends the call: kicks come until one finds it inside or outside. On
             // another stack, mostly the domain's, a handler of the host's runs.
-            if !is_proxys_or_gates(rip) && !state.stack.contains(&rsp) {
-                state.behind_handlers.store(true, Ordering::Release);
+            if !is_proxys_or_gates(rip) && !state.stack.contains(&rsp) && !kick_behind(state, frame) {
+                state.unready.store(true, Ordering::Release);
             }
             return;
         }

@@ -119,14 +119,11 @@ pub(crate) struct ThreadState {
     pub signalled: AtomicBool,
     /// How often the domain whose code the thread runs had a signal for it.
     pub told: AtomicU32,
-    /// The last kick found the thread in code of a domain's for which a signal waits, where no handler can begin yet.
+    /// The last kick found the thread in code of a domain's for which a signal waits, where no handler can begin yet; or in a handler of the host's, behind
+    /// which no kick can wait.
     pub unready: AtomicBool,
     /// Where its code in domains was interrupted by such signals.
     pub(super) interruptions: Interruptions,
-    /// The last kick found a handler of the host's in the way.
-    pub covered: AtomicBool,
-    /// The same on the domain's own stack: the next kick is to come before the host's signals. (It counts: where no such handler is, it ends the call.)
-    pub behind_handlers: AtomicBool,
     /// The innermost gate whose function a kick has found left, as it seems, and the mark that it had.
     pub(super) left_gate: AtomicPtr<GateRecord>,
     pub(super) left_mark: AtomicU64,

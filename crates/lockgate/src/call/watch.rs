@@ -665,9 +665,9 @@ const MANY: u32 = 16;
 impl Kicked {
     /// True if it is time for a kick of a thread. Where it has not moved since many, it is in a function of the host's, whose gate will
     /// ask, or has left the call by a jump, and waits for something that each of them interrupts: the next one comes when it has been
-    /// there for twice as long. One that has found a handler of the host's says nothing about what that has interrupted and is not
-    /// counted: where handlers follow each other all the time, it takes many until one comes between them. Nor is one that has found the
-    /// thread where a signal's handler cannot begin yet: the next instruction may be another. A new reason begins anew, and so does a new signal
+    /// there for twice as long. One that has found the thread where a signal's handler cannot begin yet is not counted: the next instruction may
+    /// be another. Nor is one that has found a handler of the host's, where none can wait until that one returns: where handlers follow each other
+    /// all the time, it takes many until one comes between them. A new reason begins anew, and so does a new signal
     /// for the domain whose code runs: kicks for what waits for others come to nothing there.
     fn is_due(
         kicks: &mut Kicks,
@@ -784,8 +784,7 @@ fn look(
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
         if reasons.any() {
-            let is_uncounted =
-                thread.covered.load(Ordering::Acquire) || thread.unready.swap(false, Ordering::AcqRel);
+            let is_uncounted = thread.unready.swap(false, Ordering::AcqRel);
             let stands = (thread.stands(), thread.told.load(Ordering::SeqCst));
             if Kicked::is_due(kicks, thread.tid, stands, is_uncounted, reasons, now) {
                 signals_sys::kick(thread);
