@@ -9,9 +9,10 @@ use crate::text_sys::slice;
 use crate::value_sys::{CValue, read_values, result_place};
 use lockgate::signature::{Signature, Type};
 use lockgate::{AsyncCall, CallError, Submission, Value, Workers};
+use lockgate_kernel::locked;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ impl Handled for WorkersObject {
 impl WorkersObject {
     fn with<R>(&self, body: impl FnOnce(&Workers) -> Result<R, Failure>) -> Result<R, Failure> {
         let _still = lockgate::still();
-        let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let workers = locked(&self.0);
         let gone = || Failure::argument("these workers are finishing and take no more calls");
         body(workers.as_ref().ok_or_else(gone)?)
     }
@@ -89,7 +90,7 @@ pub extern "C" fn lg_workers_finish(workers: Handle<WorkersObject>) -> i32 {
         let object = workers.take()?;
         let taken = {
             let _still = lockgate::still();
-            object.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+            locked(&object.0).take()
         };
         if let Some(workers) = taken {
             workers.finish();

@@ -2,7 +2,8 @@
 use crate::call::guarded;
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
-use std::sync::{Mutex, PoisonError};
+use lockgate_kernel::locked;
+use std::sync::Mutex;
 
 /// A description, as it is so far.
 pub struct Described<T>(Mutex<T>);
@@ -21,7 +22,7 @@ where
     pub(crate) fn described(self) -> Result<T, Failure> {
         let object = self.get()?;
         let _still = lockgate::still();
-        Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        Ok(locked(&object.0).clone())
     }
 
     /// Replaces the description. If `change` fails, it stays as it was.
@@ -29,7 +30,7 @@ where
         guarded(|| {
             let object = self.get()?;
             let _still = lockgate::still();
-            let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut place = locked(&object.0);
             *place = change(place.clone())?;
             Ok(())
         })

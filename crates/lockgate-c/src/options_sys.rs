@@ -7,8 +7,9 @@ use crate::policy::policy;
 use crate::text_sys::{borrow, bytes, slice, text};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, Policy};
+use lockgate_kernel::locked;
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// What `lg_options` stands for.
@@ -35,7 +36,7 @@ impl Handle<OptionsObject> {
         }
         let object = self.get()?;
         let _still = lockgate::still();
-        let State { options, grants } = object.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let State { options, grants } = locked(&object.state).clone();
         Ok(options.grants(grants))
     }
 
@@ -43,7 +44,7 @@ impl Handle<OptionsObject> {
         guarded(|| {
             let object = self.get()?;
             let _still = lockgate::still();
-            let mut state = object.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = locked(&object.state);
             state.options = change(state.options.clone())?;
             Ok(())
         })
@@ -53,7 +54,7 @@ impl Handle<OptionsObject> {
         guarded(|| {
             let object = self.get()?;
             let _still = lockgate::still();
-            let mut state = object.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = locked(&object.state);
             state.grants = change(state.grants.clone())?;
             Ok(())
         })

@@ -6,9 +6,10 @@ use crate::handle::{Handle, Handled};
 use crate::policy::{rights, rights_number};
 use crate::text_sys::{borrow, slice, slice_mut};
 use lockgate::{Grant, Held, Region};
+use lockgate_kernel::locked;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// What `lg_region` stands for.
@@ -38,7 +39,7 @@ impl Held for GrantObject {
 
     fn is_over(&self) -> bool {
         let _still = lockgate::still();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        locked(&self.0).is_none()
     }
 }
 
@@ -51,7 +52,7 @@ impl GrantObject {
     fn revoke(&self) {
         let taken = {
             let _still = lockgate::still();
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+            locked(&self.0).take()
         };
         if let Some(grant) = taken {
             grant.revoke();
@@ -61,7 +62,7 @@ impl GrantObject {
     /// What `body` makes of the grant. No other thread revokes it meanwhile.
     fn with<R>(&self, body: impl FnOnce(&Grant) -> Result<R, Failure>) -> Result<R, Failure> {
         let _still = lockgate::still();
-        let grant = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let grant = locked(&self.0);
         let revoked = || {
             let why =
                 "the grant was revoked by another thread, or was lent for a call that was left by a jump";

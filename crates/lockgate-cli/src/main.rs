@@ -4,7 +4,7 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 mod cmd;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use lockgate_toolchain::cc::Driver;
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,7 +24,7 @@ Examples:
   lockgate call cube.lg cube_root 27
   lockgate cc hello.c -o hello.lg && lockgate run hello.lg"
 )]
-pub(crate) struct Cli {
+struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -92,8 +92,8 @@ fn arguments() -> Vec<OsString> {
 
 fn main() -> ExitCode {
     let result = match Cli::parse_from(arguments()).command {
-        Command::Cc(args) => cmd::cc::main(Driver::C, args),
-        Command::Cxx(args) => cmd::cc::main(Driver::Cxx, args),
+        Command::Cc(args) => cmd::cc::main(Driver::C, args, Cli::command),
+        Command::Cxx(args) => cmd::cc::main(Driver::Cxx, args, Cli::command),
         Command::Cargo(args) => cmd::cargo::main(args),
         Command::Link(args) => cmd::link::main(args),
         Command::Rewrite(args) => cmd::rewrite::main(args),
@@ -109,9 +109,9 @@ fn main() -> ExitCode {
         Command::Ps(args) => cmd::ps::main(args),
         Command::Top(args) => cmd::top::main(args),
         Command::Doctor(args) => cmd::doctor::main(args),
-        Command::Completions(args) => cmd::completions::main(args),
+        Command::Completions(args) => cmd::completions::main(args, Cli::command()),
         Command::Bench(args) => cmd::bench::main(args),
-        Command::Man(args) => cmd::man::main(args),
+        Command::Man(args) => cmd::man::main(args, Cli::command()),
     };
     result.unwrap_or_else(|error| {
         cmd::output::tell(format_args!("lockgate: {}", cmd::output::explain(&error)));

@@ -26,7 +26,7 @@ pub enum State {
 }
 
 impl State {
-    /// All of them.
+    /// Each state once: what reports list all programs by.
     pub const ALL: [State; 8] = [
         State::Waiting,
         State::Starting,

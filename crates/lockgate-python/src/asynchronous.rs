@@ -7,22 +7,19 @@ use crate::interpreter_sys::{self, attach, detach};
 use crate::scratch::Passed;
 use crate::{errors, values};
 use lockgate::{AsyncCall, CallError};
+use lockgate_kernel::locked;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyTimeoutError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::task::Wake;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// How often a thread that waits looks whether the user has interrupted it.
 const LOOK: Duration = Duration::from_millis(50);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
-}
 
 /// What a call passes by reference, kept by its handle and by the call. A thread that lets go of it without the GIL leaves that
 /// to the next one that has it.
@@ -32,7 +29,7 @@ struct Lent(Mutex<Option<Passed>>);
 #[pymethods]
 impl Lent {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        lock(&self.0).as_ref().map_or(Ok(()), |passed| passed.traverse(&visit))
+        locked(&self.0).as_ref().map_or(Ok(()), |passed| passed.traverse(&visit))
     }
 }
 
@@ -52,7 +49,7 @@ impl Workers {
     /// Calls that have not ended.
     #[getter]
     fn pending(&self) -> usize {
-        lock(&self.0).as_ref().map_or(0, |workers| workers.pending())
+        locked(&self.0).as_ref().map_or(0, |workers| workers.pending())
     }
 
     /// Has a worker call the function.
@@ -85,7 +82,7 @@ impl Workers {
             }
         };
         // Conversions are over, which run any Python code: they might have closed the workers.
-        let handle = lock(&slf.get().0).as_ref().map(|workers| match timeout {
+        let handle = locked(&slf.get().0).as_ref().map(|workers| match timeout {
             Some(timeout) => live.spawn_call(workers.within(timeout), task),
             None => live.spawn_call(workers, task),
         });
@@ -119,7 +116,7 @@ impl Workers {
 
 impl Workers {
     fn end(&self, py: Python<'_>, finish: bool) {
-        let workers = lock(&self.0).take();
+        let workers = locked(&self.0).take();
         if interpreter_sys::has_ended(py) {
             std::mem::forget(workers); // a worker that is in Python stays there
             return;
@@ -171,44 +168,44 @@ pub struct Call {
 impl Call {
     /// Turns what came of the call into its outcome. The runtime gives the result to one thread, which does this.
     fn settle(&self, py: Python<'_>, ended: Result<function::Call, CallError>) {
-        *lock(&self.state) = State::Converting(std::thread::current().id());
+        *locked(&self.state) = State::Converting(std::thread::current().id());
         let convert = |mut call: function::Call| -> PyResult<Py<PyAny>> {
-            call.put_passed(self.lent.as_ref().and_then(|lent| lock(&lent.get().0).take()));
-            let binding = lock(&self.binding).take();
+            call.put_passed(self.lent.as_ref().and_then(|lent| locked(&lent.get().0).take()));
+            let binding = locked(&self.binding).take();
             let binding = binding.expect("taken by the one thread that gets the result");
             let result = call.finish(py, self.function.get(), &binding)?;
             let result =
                 binding.class(self.function.bind(py), call.generation(), result, self.arguments.bind(py))?;
             Ok(result.unbind())
         };
-        let binding = lock(&self.binding).clone();
+        let binding = locked(&self.binding).clone();
         let error = |error| match &binding {
             Some(binding) => self.function.get().error(py, binding, error),
             None => self._domain.get().error(py, error),
         };
         let result = ended.map_err(error).and_then(convert);
         let result = result.map_err(|error| error.into_value(py));
-        *lock(&self.state) = State::Ended(result);
+        *locked(&self.state) = State::Ended(result);
         self.converted.tell();
     }
 
     /// Waits, at most for `time`, until another thread has converted the result. Without the GIL, which that needs.
     fn await_conversion(&self, py: Python<'_>, time: Duration) -> PyResult<()> {
         let seen = self.converted.count();
-        if matches!(&*lock(&self.state), State::Converting(thread) if *thread == std::thread::current().id())
+        if matches!(&*locked(&self.state), State::Converting(thread) if *thread == std::thread::current().id())
         {
             return Err(PyRuntimeError::new_err(
                 "this call's result is being converted here: its errcheck, or what that calls, waits for the call itself",
             ));
         }
-        if !matches!(&*lock(&self.state), State::Ended(_)) {
+        if !matches!(&*locked(&self.state), State::Ended(_)) {
             detach(py, || self.converted.wait(seen, time));
         }
         Ok(())
     }
 
     fn outcome(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
-        let ended = match &*lock(&self.state) {
+        let ended = match &*locked(&self.state) {
             State::Ended(Ok(result)) => Ok(result.clone_ref(py)),
             State::Ended(Err(error)) => Err(error.clone_ref(py)),
             _ => return None,
@@ -226,7 +223,7 @@ impl Call {
         visit.call(&self.workers)?;
         visit.call(&self.lent)?;
         // No thread allocates under this lock, or waits for the interpreter's.
-        match &*lock(&self.state) {
+        match &*locked(&self.state) {
             State::Ended(Ok(result)) => visit.call(result),
             State::Ended(Err(error)) => visit.call(error),
             _ => Ok(()),

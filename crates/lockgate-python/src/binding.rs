@@ -1,6 +1,7 @@
 //! Functions of the runtime's as they are bound, with what Python makes of their arguments and results.
 use crate::kinds::Kind;
 use lockgate::Dynamic;
+use lockgate_kernel::locked;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -42,7 +43,7 @@ pub struct Slot(Mutex<Option<Arc<Binding>>>);
 impl Slot {
     /// Only taken with the GIL.
     pub fn lock(&self) -> MutexGuard<'_, Option<Arc<Binding>>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.0)
     }
 
     /// Takes the binding, for the caller to drop where Python objects may go: the next call binds again.

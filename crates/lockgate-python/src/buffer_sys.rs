@@ -2,6 +2,7 @@
 //! objects (numpy's arrays, memoryviews) use in place.
 use crate::held::Held;
 use crate::{errors, interpreter_sys};
+use lockgate_kernel::locked;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -289,7 +290,7 @@ impl Region {
 
     /// Ends a grant with this object.
     pub fn end_with(&self, grant: Held) {
-        *self.1.lock().unwrap_or_else(|e| e.into_inner()) = Some(grant);
+        *locked(&self.1) = Some(grant);
     }
 }
 

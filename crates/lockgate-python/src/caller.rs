@@ -3,6 +3,7 @@ use crate::domain::Domain;
 use crate::known;
 use crate::module::Module;
 use lockgate::KeptDomain;
+use lockgate_kernel::locked;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -53,7 +54,7 @@ pub struct Lent(Mutex<Option<KeptDomain>>);
 impl Lent {
     /// The runtime's domain, and its module. None the second time.
     pub fn take(&self, py: Python<'_>) -> PyResult<Option<(KeptDomain, Py<Module>)>> {
-        let kept = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let kept = locked(&self.0).take();
         let Some(kept) = kept else { return Ok(None) };
         let module = Py::new(py, Module::from(kept.module().clone()))?;
         Ok(Some((kept, module)))

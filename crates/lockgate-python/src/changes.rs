@@ -1,5 +1,6 @@
 //! Waiting without the GIL, for what threads that have it change.
 use lockgate::PerProcess;
+use lockgate_kernel::locked;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ pub struct Changes(PerProcess<(Mutex<u64>, Condvar)>);
 
 impl Changes {
     fn lock(&self) -> MutexGuard<'_, u64> {
-        self.0.0.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.0.0)
     }
 
     /// To be asked before one looks at what changes.

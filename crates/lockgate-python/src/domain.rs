@@ -11,6 +11,7 @@ use crate::module::Module;
 use crate::offer::{Answer, Offer, Pinned};
 use crate::scratch::Scratch;
 use lockgate::{CallError, ResetError};
+use lockgate_kernel::locked;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -134,7 +135,7 @@ enum Rest {
 
 impl Domain {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.state)
     }
 
     /// The runtime's domain. Waits while another thread resets it.
@@ -196,7 +197,7 @@ impl Domain {
     /// This thread resets it; Ctrl-C.
     fn end_reset(&self, py: Python<'_>) -> PyResult<bool> {
         self.settle_unless(py, || {
-            let starting = self.starting.lock().unwrap_or_else(|e| e.into_inner()).take();
+            let starting = locked(&self.starting).take();
             let was_starting = starting.is_some();
             detach(py, || drop(starting.inspect(|domain| domain.kill())));
             was_starting
@@ -485,7 +486,7 @@ fn again(
     mut domain: lockgate::Domain,
     starting: &Mutex<Option<lockgate::KeptDomain>>,
 ) -> (Option<Live>, Result<(), ResetError>) {
-    let put = |kept| *starting.lock().unwrap_or_else(|e| e.into_inner()) = kept;
+    let put = |kept| *locked(starting) = kept;
     let end = Instant::now() + LOOK;
     loop {
         let done = domain.reset_with(|domain| put(Some(domain)));

@@ -1,5 +1,6 @@
 //! Grants as domains of Python's keep them.
 use lockgate::GrantError;
+use lockgate_kernel::locked;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A grant that its domain keeps until it is revoked, or the domain is reset or closed.
@@ -20,7 +21,7 @@ impl Held {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<lockgate::Grant>> {
-        self.grant.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.grant)
     }
 
     /// Does something with the grant.

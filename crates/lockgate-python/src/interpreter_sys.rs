@@ -9,6 +9,7 @@
 //! - Who is in code of Python's that native code has called may lose the lock there and be ended when it wants that back: [`call`]
 //!   meets the unwinding, and stays.
 use lockgate::PerProcess;
+use lockgate_kernel::locked;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -50,7 +51,7 @@ thread_local! {
 }
 
 fn waiting() -> MutexGuard<'static, ()> {
-    WAITING.0.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&WAITING.0)
 }
 
 fn is_ender() -> bool {

@@ -1,4 +1,5 @@
 //! The objects of Python's for domains, by where their instances lie.
+use lockgate_kernel::locked;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 static KNOWN: Mutex<BTreeMap<u64, Py<PyWeakrefReference>>> = Mutex::new(BTreeMap::new());
 
 fn known() -> MutexGuard<'static, BTreeMap<u64, Py<PyWeakrefReference>>> {
-    KNOWN.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&KNOWN)
 }
 
 /// From now on, calls of the host by the instance at `base` come from this domain.

@@ -1,11 +1,12 @@
 //! Places of functions of Python's in domains: what the runtime keeps of them, and what the collector sees.
 use crate::kinds::Kind;
 use lockgate::HostFunction;
+use lockgate_kernel::locked;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// What the runtime calls: conversions, and who answers.
 pub struct Answering {
@@ -24,7 +25,7 @@ impl Answering {
 
     /// Who answers now.
     pub fn target(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.target).as_ref().map(|function| function.clone_ref(py))
+        locked(&self.target).as_ref().map(|function| function.clone_ref(py))
     }
 
     /// True if no Python function answers because the domain was ended.
@@ -35,7 +36,7 @@ impl Answering {
     /// For the collector. The locks of this file are only taken with the interpreter's, and nothing is allocated under them.
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.kinds.iter().chain([&self.answer]).try_for_each(|kind| kind.traverse(visit))?;
-        visit.call(&*lock(&self.target))
+        visit.call(&*locked(&self.target))
     }
 }
 
@@ -71,13 +72,9 @@ impl Answer {
     }
 
     fn __clear__(&self) {
-        let before = lock(&self.0.target).take();
+        let before = locked(&self.0.target).take();
         drop(before); // after the lock: Python objects go
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 impl Offer {
@@ -88,13 +85,13 @@ impl Offer {
 
     /// From now on `function` answers; it is called with the domain that calls, and the arguments.
     pub fn set(&self, function: Py<PyAny>) {
-        let before = lock(&self.answering.target).replace(function);
+        let before = locked(&self.answering.target).replace(function);
         drop(before); // after the lock: Python objects go
     }
 
     /// From now on no function answers; the one that did, for the caller to drop where Python objects may go.
     pub fn take(&self) -> Option<Py<PyAny>> {
-        lock(&self.answering.target).take()
+        locked(&self.answering.target).take()
     }
 
     /// The same because the domain was ended, which is what calls in progress are told.
@@ -134,12 +131,12 @@ impl Pinned {
 
     /// The function pointer.
     pub fn address(&self) -> Option<u64> {
-        lock(&self.inside).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
+        locked(&self.inside).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
     }
 
     /// For the collector.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match &*lock(&self.inside) {
+        match &*locked(&self.inside) {
             Some((_, Some(offer))) => offer.traverse(visit),
             _ => Ok(()),
         }
@@ -147,18 +144,18 @@ impl Pinned {
 
     /// No function answers any more; the one that did, for the caller to drop where Python objects may go.
     pub fn silence(&self) -> Option<Py<PyAny>> {
-        let offer = lock(&self.inside).as_ref().and_then(|(_, offer)| offer.clone());
+        let offer = locked(&self.inside).as_ref().and_then(|(_, offer)| offer.clone());
         offer.and_then(|offer| offer.take())
     }
 
     /// Takes the callback away, for the caller to drop where Python objects may go.
     pub fn take(&self) -> Option<(lockgate::Callback, Option<Arc<Offer>>)> {
-        lock(&self.inside).take()
+        locked(&self.inside).take()
     }
 
     /// How often it holds the domain that it belongs to, which starts at `base`.
     pub fn holds(&self, base: u64) -> usize {
-        if lock(&self.inside).is_some() { 1 + usize::from(self.server == Some(base)) } else { 0 }
+        if locked(&self.inside).is_some() { 1 + usize::from(self.server == Some(base)) } else { 0 }
     }
 
     /// Takes the callback away. Its place, if it had one, is free.

@@ -5,6 +5,7 @@ use crate::live::Live;
 use crate::module::Module;
 use crate::offer::Answer;
 use crate::{errors, options, values};
+use lockgate_kernel::locked;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -25,12 +26,12 @@ pub struct Pool {
 
 impl Pool {
     fn inner(&self) -> Option<Arc<lockgate::Pool>> {
-        self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone()
+        locked(&self.inner).clone()
     }
 
     /// Only taken with the GIL, and nothing is allocated under it.
     fn answers(&self) -> MutexGuard<'_, Vec<Py<Answer>>> {
-        self.answers.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.answers)
     }
 
     /// True if its domains have one caller at a time.
@@ -97,7 +98,7 @@ impl Pool {
 
     /// Ends the domains that are ready; those in use end when their users have done with them.
     fn close(&self, py: Python<'_>) {
-        let pool = self.inner.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let pool = locked(&self.inner).take();
         detach(py, || {
             if let Some(pool) = pool {
                 pool.clear();

@@ -6,6 +6,7 @@ use crate::offer::{Answer, Offer};
 use crate::principal::{Allow, Principal};
 use crate::{errors, values};
 use lockgate::{Dynamic, Export, PerProcess, Rebind, RegistryError, Request, Revoke, Version};
+use lockgate_kernel::locked;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -105,7 +106,7 @@ impl Registry {
     }
 
     fn servers(&self) -> MutexGuard<'_, Vec<(String, Py<Domain>)>> {
-        self.servers.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.servers)
     }
 
     fn changing(&self, py: Python<'_>) -> MutexGuard<'_, ()> {

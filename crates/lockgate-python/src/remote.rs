@@ -6,6 +6,7 @@ use crate::registry::{Lateness, Registry, ask_in_slices};
 use crate::{errors, values};
 use lockgate::signature::Type;
 use lockgate::{Value, Version};
+use lockgate_kernel::locked;
 use lockgate_programs::share::{self, Data, Limits, Offer, Query, RemoteError, RemoteFunction};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyException;
@@ -238,7 +239,7 @@ impl Served {
 
     /// Ends it.
     fn _close(&self, py: Python<'_>) {
-        let served = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let served = locked(&self.0).take();
         detach(py, || drop(served));
     }
 }

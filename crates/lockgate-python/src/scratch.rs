@@ -3,6 +3,7 @@
 //! The domain never sees the host's own memory, and what it leaves in the copy is data, whatever it is.
 use crate::buffer_sys::View;
 use lockgate::{Domain, Grant, GrantError, Region, Rights, SharedSlice};
+use lockgate_kernel::locked;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -33,7 +34,7 @@ pub struct Scratch(Mutex<Vec<Block>>);
 
 impl Scratch {
     fn free(&self) -> MutexGuard<'_, Vec<Block>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.0)
     }
 
     fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {

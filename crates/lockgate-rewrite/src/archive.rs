@@ -5,7 +5,7 @@ use object::read::archive::ArchiveFile;
 
 use crate::elf::{self, Object, sym};
 use crate::error::{Error, Reason};
-use crate::{Options, Rewritten, Stats};
+use crate::{Options, Rewritten, Stats, transform};
 
 const MAGIC: &[u8] = b"!<arch>\n";
 /// Size of a member's header, bytes.
@@ -41,7 +41,7 @@ pub(crate) fn rewrite(
             stats.excluded += 1;
             continue;
         }
-        let one = crate::rewrite_object(&format!("{name}({member})"), data, options)?;
+        let one = transform::rewrite(&format!("{name}({member})"), data, options)?;
         stats.add(&one.stats);
         rewritten.push(Member { name: member, symbols: global_symbols(name, &one.bytes)?, bytes: one.bytes });
     }

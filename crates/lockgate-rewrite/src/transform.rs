@@ -17,7 +17,7 @@ use crate::{
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
     let (object, _, stats) = transform(file, bytes, options)?;
-    Ok(Rewritten { bytes: object.write(), stats })
+    Ok(Rewritten { bytes: object.write(), stats: Stats { objects: 1, ..stats } })
 }
 
 /// The rewritten object, and where its code went.

@@ -61,9 +61,6 @@ pub use table::{Class, Entry, TABLE, ends_turn, is_plain};
 
 use rustix::io::Errno;
 
-/// Number of bytes copied at a time between the domain and a host descriptor.
-const CHUNK: usize = 64 << 10;
-
 /// Emulates system call `number` with its six register arguments. The calling thread has the signals blocked that writes may send to it
 /// ([`lockgate_kernel::DEADLY`]).
 pub fn dispatch(ctx: &mut SyscallContext<'_>, number: u64, arguments: [u64; 6]) -> Outcome {

@@ -2,6 +2,9 @@
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
+/// Number of bytes copied at a time between the domain and a host descriptor.
+pub(crate) const CHUNK: usize = 64 << 10;
+
 /// Rights of module memory. Nothing that a module asks for is ever executable (rule R4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {

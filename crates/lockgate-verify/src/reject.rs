@@ -1,6 +1,20 @@
 //! Rejections for people: bytes and disassembly of the offending unit. iced-x86 is used for nothing else.
 
-use crate::Rejection;
+/// Why a module was refused.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, thiserror::Error)]
+#[error("{rule}: {reason} at {address:#x}: {bytes} {instruction}")]
+pub struct Rejection {
+    /// Rule of `docs/rules.md`: "V0" … "V5".
+    pub rule: &'static str,
+    /// Image-relative address of the unit.
+    pub address: u64,
+    /// Its bytes in hexadecimal; without the feature `disassembly` the 15 that it begins with.
+    pub bytes: String,
+    /// Its disassembly, or "(bad)"; without the feature `disassembly` who shows it.
+    pub instruction: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
 
 /// A rule that the unit at an offset of the text breaks.
 #[derive(Debug)]

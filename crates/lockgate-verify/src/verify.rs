@@ -7,9 +7,46 @@ use crate::forms::{Forms, flag};
 use crate::frame::{Frames, Place, State};
 use crate::reject::{Judged, broken};
 use crate::rsp::{Leaving, Rsp};
-use crate::{Module, Rejection, Report, SegmentKind};
+use crate::{Module, Rejection, SegmentKind};
 use crate::{features, units};
 use lockgate_abi::{PAGE, code, gate, window};
+
+/// What a module can read or modify, as a whole (rule V6). Proxies save, clear and restore only this.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// Uses x87 or MMX state in any way.
+    pub x87: bool,
+    /// Reads the x87 environment (fnstenv): shows the host's last x87 instruction.
+    pub x87_environment: bool,
+    /// Writes MXCSR as a whole (ldmxcsr). Its status flags, which any SSE operation may set, are not counted: they
+    /// do not survive a call in the System V ABI either.
+    pub mxcsr_write: bool,
+    /// Reads MXCSR (stmxcsr), the host's status flags included.
+    pub mxcsr_read: bool,
+    /// Names an EVEX instruction: can read or write zmm0–31.
+    pub evex: bool,
+    /// Names a mask register (VEX-coded kmov included).
+    pub mask: bool,
+    /// Names a vector register of any size, or clears them all.
+    pub vector: bool,
+    /// Names a ymm or zmm register, or is a VEX- or EVEX-coded vector instruction, which clears upper halves.
+    pub ymm: bool,
+    /// Asks the processor what it has (cpuid): code for other processors may stand beside code for this one.
+    pub cpuid: bool,
+    /// What its instructions need of the processor, beyond x86-64 with AVX: names of [`FEATURES`](features::FEATURES).
+    pub needs: Vec<&'static str>,
+    /// Callee-saved general registers written anywhere, bit i = register number i (rbx 3, rbp 5, r12–r15).
+    pub callee_saved_written: u16,
+    /// Gate slots used, ascending.
+    pub gates: Vec<u16>,
+    /// Where rsp is behind each call.
+    #[serde(skip)]
+    pub frames: Frames,
+    /// Bytes of verified text.
+    pub text_bytes: u64,
+    /// Instructions decoded.
+    pub instructions: u64,
+}
 
 /// Judges a parsed module.
 ///

@@ -413,7 +413,7 @@ const COPIES: [&str; 12] = [
 
 /// Files there that take a number for an address of the host's own, or read one as it is: records, frames and blocks of threads, code, what the
 /// kernel wrote for a signal's handler, arguments of the host's functions. No window: a domain changes what it has while that is looked at.
-const ADDRESSES: [&str; 34] = [
+const ADDRESSES: [&str; 35] = [
     "binding/invoke_sys.rs",
     "call/admission_sys.rs",
     "call/admit_sys.rs",
@@ -428,6 +428,7 @@ const ADDRESSES: [&str; 34] = [
     "call/handover_sys.rs",
     "call/interrupt_sys.rs",
     "call/must_end_sys.rs",
+    "call/places_sys.rs",
     "call/proxy_asm.rs",
     "call/repair_sys.rs",
     "call/resume_sys.rs",

@@ -2,7 +2,6 @@
 
 use super::link::warn;
 use super::progress::with_bar;
-use clap::CommandFactory as _;
 use lockgate_toolchain::cc::{self, Driver, Outcome};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -33,10 +32,14 @@ pub fn own_options(driver: Driver) -> String {
     text + "\nEverything else is gcc's."
 }
 
-/// Runs the command. The exit status is gcc's where gcc alone ran.
-pub fn main(driver: Driver, mut args: Args) -> anyhow::Result<ExitCode> {
+/// Runs the command, one of `lockgate`'s. The exit status is gcc's where gcc alone ran.
+pub fn main(
+    driver: Driver,
+    mut args: Args,
+    lockgate: impl FnOnce() -> clap::Command,
+) -> anyhow::Result<ExitCode> {
     if args.arguments.iter().any(|argument| argument == "--help") {
-        let mut command = crate::Cli::command();
+        let mut command = lockgate();
         command.build();
         let own = command
             .find_subcommand_mut(if driver == Driver::Cxx { "c++" } else { "cc" })

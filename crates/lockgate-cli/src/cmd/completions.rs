@@ -1,7 +1,6 @@
 //! `lockgate completions`.
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -19,14 +18,15 @@ enum Shell {
     Fish,
 }
 
-pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+/// Writes the completions of `lockgate`, the whole command.
+pub fn main(args: Args, mut lockgate: clap::Command) -> anyhow::Result<ExitCode> {
     let shell = match args.shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut crate::Cli::command(), "lockgate", &mut text);
+    clap_complete::generate(shell, &mut lockgate, "lockgate", &mut text);
     std::io::stdout().write_all(&text).context("cannot write the completions")?;
     Ok(ExitCode::SUCCESS)
 }

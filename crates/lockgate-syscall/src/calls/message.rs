@@ -3,12 +3,13 @@
 use super::pieces::{MESSAGE, Pieces};
 use super::signal;
 use super::socket::{Open, granted_peer, place_of};
+use crate::SyscallContext;
 use crate::context::PAUSE;
 use crate::endpoints::{Address, Purpose, Transport};
+use crate::memory::CHUNK;
 use crate::outcome::{Halt, Reply};
 use crate::sockets::Way;
 use crate::wire::{half, word};
-use crate::{CHUNK, SyscallContext};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketType};
 use std::net::SocketAddr;

@@ -1,7 +1,8 @@
 //! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`, `msync`: memory of the window, never executable.
 use crate::descriptors::{Behind, Description, Kind};
+use crate::memory::CHUNK;
 use crate::outcome::{Halt, Reply};
-use crate::{CHUNK, Placement, Protection, Resize, SyscallContext};
+use crate::{Placement, Protection, Resize, SyscallContext};
 use rustix::io::Errno;
 
 const PAGE: u64 = lockgate_abi::PAGE;

@@ -3,10 +3,11 @@
 use super::pieces::{MESSAGE, MOST, Pieces};
 use super::socket::Open;
 use super::{inotify, message, signal, signal_file};
+use crate::SyscallContext;
 use crate::context::PAUSE;
 use crate::descriptors::{Behind, Description, Form, Kind};
+use crate::memory::CHUNK;
 use crate::outcome::{Halt, Reply};
-use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, NO_SIGNAL, without_signals};
 use rustix::event::PollFlags;
 use rustix::fs::OFlags;

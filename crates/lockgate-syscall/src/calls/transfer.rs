@@ -5,11 +5,12 @@
 use super::pieces::MOST;
 use super::read_write::{self, too_large};
 use super::signal;
+use crate::SyscallContext;
 use crate::context::PAUSE;
 use crate::descriptors::{Behind, Description, Kind};
+use crate::memory::CHUNK;
 use crate::outcome::{Halt, Reply};
 use crate::sockets::Way;
-use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::without_signals;
 use rustix::event::PollFlags;
 use rustix::fs::{FileType, OFlags, SeekFrom};

@@ -3,16 +3,16 @@ use super::alternate_sys::{self, AlternateStack};
 use super::block_sys::block;
 use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
-use super::layout::{GATE, GateRecord, LOOKS_AGAIN, NEXT_MARK, NO_DOMAIN, RECORD, RED_ZONE, Record, WHOSE};
+use super::layout::{GATE, GateRecord, LOOKS_AGAIN, NEXT_MARK, RECORD, RED_ZONE, Record};
 use super::mapping_sys::Mapping;
+use super::places_sys::{GONE, Places};
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
-    GONE, LEAST_STACK, START_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit,
-    on_alternate_stack, starter,
+    LEAST_STACK, START_STACK, ThreadState, epoch, lift_limit, on_alternate_stack, starter,
 };
-use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
+use super::{gs_sys, mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
 use crate::error::CallError;
-use crate::host::{AtThreadEnd, Owner, frame_address, locked, stack_sys};
+use crate::host::{AtThreadEnd, Owner, frame_address, stack_sys};
 use crate::space;
 use lockgate_abi::PAGE;
 use rustix::io::Errno;
@@ -77,7 +77,7 @@ impl Drop for Attachment {
     fn drop(&mut self) {
         let state = &self.0;
         // It may point into what goes now.
-        leave_any_window();
+        gs_sys::leave_any_window();
         if !state.owner.may_drop() {
             // A forked child's first thread, which has called nothing since: the rest is the parent's.
             state.alternate.remove();
@@ -88,7 +88,7 @@ impl Drop for Attachment {
         for domain in state.domains() {
             domain.detach(state);
         }
-        locked(&THREADS).retain(|t| !Arc::ptr_eq(t, state));
+        thread_sys::delist(state);
         // SAFETY: our own block; from here on proxies refuse the thread (rule R12).
         unsafe {
             (*state.block).alternate_size = u64::MAX;
@@ -227,7 +227,7 @@ pub(super) fn attach_on_own_stack(
     }
     state.use_alternate_stack(rsp, now).map_err(CallError::memory)?;
     unblock();
-    leave_window(0);
+    gs_sys::leave_window(0);
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
     unsafe {
@@ -316,14 +316,12 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
             Some(parent) => parent.records.clone(),
             None => Arc::new(Mapping::new(RECORDS)?),
         },
-        slots: Mapping::new((WHOSE + NO_DOMAIN) as usize + size_of::<u64>())?,
+        places: Places::new()?,
         masks: Mapping::new(RECORDS / RECORD as usize * size_of::<u64>())?,
         alternate: AlternateStack::new(alternate)?,
         holdings: Holdings::default(),
         attached: RefCell::default(),
     };
-    // Without a place in any domain, a child that has not noticed that it is one takes the slow path into each.
-    state.slots.wipe_in_children()?;
     let block = state.block;
     let records = state.records.start();
     if parent.is_some() {
@@ -345,8 +343,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         }
         (*block).first = records.cast();
         (*block).records_end = records as u64 + state.records.size() as u64;
-        state.slots().byte_sub(WHOSE as usize).write(1);
-        (*block).slots = state.slots();
+        (*block).slots = state.places.table();
         (*block).stack_floor = state.stack.start + STACK_RESERVE;
         (*block).tid = state.tid as u32;
         // No number comes twice, though the thread may have been attached before.
@@ -378,7 +375,7 @@ mod tests {
     fn a_number_that_comes_again_is_one_threads() {
         let state = attach().expect("a thread");
         thread_sys::enlist(&state);
-        let its = locked(&THREADS).iter().filter(|thread| thread.tid == state.tid).count();
+        let its = thread_sys::listed().iter().filter(|thread| thread.tid == state.tid).count();
         assert_eq!(its, 1);
         assert!(thread_sys::is_idle(state.tid));
     }

@@ -1,5 +1,6 @@
 //! CPU time of domains, by samples: what a thread has used since the last look counts for the domain that it is found in.
-use super::thread_sys::{ThreadState, processor_time};
+use super::clock_sys::processor_time;
+use super::thread_sys::ThreadState;
 use crate::space;
 use crate::stats::{Gauge, Row};
 use std::collections::{HashMap, HashSet};

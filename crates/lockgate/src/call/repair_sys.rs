@@ -4,8 +4,9 @@ use super::exclusive_sys;
 use super::layout::{
     BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, IDLE, NEXT_MARK, RECORD, Record, UNTAKEN,
 };
+use super::places_sys::GONE;
 use super::thread_sys::{
-    self, GONE, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
+    self, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
 };
 use super::undisturbed_sys::{ends_unseen, undisturbed};
 use crate::host::frame_address;

@@ -178,7 +178,7 @@ fn ours(handler: usize) -> Action {
     Action { handler, flags, restorer: lockgate_host_sigreturn as *const () as usize, mask }
 }
 
-/// Whether a handler is there.
+/// Whether the kernel calls a function for the signal, and neither ignores it nor does what is usual.
 fn is_handled(action: &Action) -> bool {
     action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN
 }

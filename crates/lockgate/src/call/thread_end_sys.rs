@@ -1,8 +1,9 @@
 //! A thread that ends, behind which modules clean up: no call is in progress whose limit would count. A timer of the thread's own kicks it when
 //! that takes too long: a watcher for it would be a thread that stays, in a process that may have no limits at all.
+use super::clock_sys::now;
 use super::kernel_signals_sys::kick_signal;
 use super::signals_sys::is_kicked_by;
-use super::thread_sys::{ThreadState, now};
+use super::thread_sys::ThreadState;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::Ordering;

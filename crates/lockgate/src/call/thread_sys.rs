@@ -1,22 +1,25 @@
 //! The runtime's side of a host thread: its records, slot table and alternate stack; and what it has domains do.
 use super::alternate_sys::{self, AlternateStack};
 use super::block_sys::block;
+use super::clock_sys;
 use super::gate_tables_sys::GateTables;
+use super::gs_sys;
 use super::held::Holdings;
 use super::instance::Instance;
 use super::interruptions_sys::{Interruptions, Left};
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, IDLE, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
-    RED_ZONE, Record, ThreadBlock, WHOSE, by_window, first_header,
+    RED_ZONE, Record, ThreadBlock, by_window, first_header,
 };
 use super::mapping_sys::Mapping;
+use super::places_sys::{GONE, Places};
 use super::signal_frames_sys;
 use super::waiting::{For, Waiting};
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::error::{CallError, Panic};
 use crate::host::{Owner, PerProcess, locked, maps};
 use crate::report::{Cause, RawFault, Registers};
-use crate::space::{self, MAX_STRIDES};
+use crate::space;
 use lockgate_abi::stack;
 use lockgate_syscall::{Sharing, Threads};
 use rustix::io::Errno;
@@ -26,7 +29,7 @@ use std::collections::HashSet;
 use std::ops::{Deref, Range};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 thread_local! {
@@ -34,7 +37,7 @@ thread_local! {
     static STARTER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Says whose thread the calling one is: 0 for no thread's.
+/// The calling thread is one that the module of the domain at `base` has started; with 0, one of the host's again.
 pub(crate) fn set_starter(base: u64) {
     STARTER.set(base);
 }
@@ -160,7 +163,7 @@ pub(crate) struct ThreadState {
     pub(super) waiting: Mutex<Waiting>,
     /// Shared with what the thread was in the parent, if that forked in a call.
     pub(super) records: Arc<Mapping>,
-    pub(super) slots: Mapping,
+    pub(super) places: Places,
     /// For each record that says so ([`EntryRecord::masked`]) the mask that the thread had in its domain when the call began.
     pub(super) masks: Mapping,
     pub(super) alternate: AlternateStack,
@@ -184,10 +187,30 @@ unsafe impl Send for ThreadState {}
 unsafe impl Sync for ThreadState {}
 
 /// All attached threads. A thread leaves it, under the lock, before its memory goes.
-pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess::new(Mutex::default);
+pub(super) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess::new(Mutex::default);
 
-/// In a record, in place of a place in a domain.
-pub(super) const GONE: u64 = 0;
+/// The list of all attached threads, with its lock held: none of them goes, and what their blocks, records and slots lead to is there.
+pub(crate) struct Listed(MutexGuard<'static, Vec<Arc<ThreadState>>>);
+
+impl Listed {
+    /// Takes domain `id`, which starts at `base` and which no call is in any more, away from all threads.
+    pub fn leave(&self, id: u32, base: u64) {
+        self.iter().for_each(|thread| thread.leave(id, base));
+    }
+}
+
+impl Deref for Listed {
+    type Target = [Arc<ThreadState>];
+
+    fn deref(&self) -> &[Arc<ThreadState>] {
+        &self.0
+    }
+}
+
+/// Waits for the lock.
+pub(crate) fn listed() -> Listed {
+    Listed(locked(&THREADS))
+}
 
 impl ThreadState {
     /// A call's end waits for its gate to take it. Until then no call begins: a handler's own would have this end, or an end of its own in its place.
@@ -217,40 +240,19 @@ impl ThreadState {
         Some(ending)
     }
 
-    /// The slot table.
-    pub(super) fn slots(&self) -> *mut u64 {
-        self.slots.start().wrapping_byte_add(WHOSE as usize).cast()
-    }
-
-    /// Address of the slot table's entry for a domain.
-    fn slot(&self, id: u32) -> *mut u64 {
-        assert!((id as usize) < MAX_STRIDES);
-        self.slots().wrapping_add(id as usize)
-    }
-
     /// The thread's control rsp for its next entry into domain `id`, or 0.
     pub fn place(&self, id: u32) -> u64 {
-        // SAFETY: inside the table.
-        unsafe { ptr::read_volatile(self.slot(id)) }
+        self.places.of(id)
     }
 
     /// Lets the thread enter domain `id` at control address `rsp`, or, with 0, not any more.
     pub fn set_slot(&self, id: u32, rsp: u64) {
-        // SAFETY: inside the table. Another thread writes only when it ends the domain, which no thread calls then.
-        unsafe { ptr::write_volatile(self.slot(id), rsp) }
+        self.places.set(id, rsp);
     }
 
     /// Gives the thread the place back that a gate's record has, unless the domain has been left since ([`leave`](ThreadState::leave)).
     pub(super) fn give_back(&self, id: u32, place: &u64) {
-        // SAFETY: aligned words of the tables of slots and records, which live as long as the state; another thread may leave the domain now.
-        let (slot, place) = unsafe {
-            (AtomicU64::from_ptr(self.slot(id)), AtomicU64::from_ptr(ptr::from_ref(place).cast_mut()))
-        };
-        let raised = |now| match place.load(Ordering::Acquire) {
-            GONE => None,
-            place => (now != 0).then_some(place),
-        };
-        let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+        self.places.give_back(id, place);
     }
 
     /// The same for an entry that began at `control`: a jump out of the few instructions in which a gate has moved the place, and shows no
@@ -258,8 +260,6 @@ impl ThreadState {
     /// gate has written already, next to the entry's record: its rsp, from which the place follows, and what the place was. (The entry began
     /// below that by the room for its arguments and its result.)
     pub(super) fn give_back_from(&self, id: u32, control: u64, gate: Option<&GateRecord>) {
-        // SAFETY: as above.
-        let slot = unsafe { AtomicU64::from_ptr(self.slot(id)) };
         let above = control..=control | (stack::SLOT - 1);
         let raised = |now: u64| {
             let moved_by = |gate: &&GateRecord| {
@@ -272,13 +272,13 @@ impl ThreadState {
             let before = gate.filter(moved_by).map(|gate| gate.slot).filter(|before| above.contains(before));
             (now != 0 && !above.contains(&now)).then(|| before.unwrap_or(control))
         };
-        let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+        self.places.change(id, raised);
     }
 
     /// In a kick: whether what a module does as the thread ends has taken too long.
     pub(super) fn look_at_leaving(&self) {
         let until = self.leaves_by.load(Ordering::Acquire);
-        if until != 0 && now() >= until {
+        if until != 0 && clock_sys::now() >= until {
             self.stop.store(true, Ordering::Release);
         }
     }
@@ -367,8 +367,8 @@ impl ThreadState {
     }
 
     /// Takes domain `id`, which starts at `base` and which no call is in any more, away from the thread: nothing that a `longjmp` has left
-    /// on record leads there again, whose place it may become. For any thread, with the lock of [`THREADS`].
-    pub fn leave(&self, id: u32, base: u64) {
+    /// on record leads there again, whose place it may become. For any thread that is [`Listed`].
+    fn leave(&self, id: u32, base: u64) {
         for record in self.records() {
             // Where an entry's record has its place in the domain, a gate's has that of the next.
             const PLACE: usize = std::mem::offset_of!(EntryRecord, control);
@@ -382,7 +382,7 @@ impl ThreadState {
     }
 
     /// True if a kick has found the thread above the frame of the entry with this record ([`note_left`](ThreadState::note_left)), and it has
-    /// not come back since. For any thread that holds the lock of [`THREADS`].
+    /// not come back since. For any thread that has the list ([`Listed`]).
     pub(super) fn is_left(&self, record: *const Record) -> bool {
         let gate = self.left_gate.load(Ordering::Acquire);
         // SAFETY: a record of the array, or none; aligned words.
@@ -547,7 +547,7 @@ impl ThreadState {
             return;
         }
         admission_becomes(LOOKS_AGAIN, self.alternate.size());
-        point_gs_at(self.alternate.guard());
+        gs_sys::point_gs_at(self.alternate.guard());
     }
 }
 
@@ -565,39 +565,11 @@ fn admission_becomes(old: u64, new: u64) {
     let _ = word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Where gs points on a thread that is in no window: the word that proxies read through it is this one.
-static NO_WINDOW: u64 = 0;
-
-/// Takes the calling thread's gs out of the window at `base`, which is going, or gives a new thread's, which points nowhere
-/// (0), its first value. Proxies would notice without, by a fault (rule R19), but debuggers stop there.
-pub(crate) fn leave_window(base: u64) {
-    // SAFETY: reads gs.
-    unsafe {
-        let gs: u64;
-        core::arch::asm!("rdgsbase {}", out(reg) gs, options(nomem, nostack, preserves_flags));
-        if gs == base {
-            leave_any_window();
-        }
-    }
-}
-
-/// The same wherever gs points: for a thread that ends.
-pub(super) fn leave_any_window() {
-    point_gs_at((&raw const NO_WINDOW) as u64);
-}
-
-/// Proxies read the word at this address through gs.
-fn point_gs_at(address: u64) {
-    let gs = address.wrapping_sub(lockgate_abi::header::W);
-    // SAFETY: gs belongs to Lockgate; no domain runs on the thread, and one in whose gate it is looks at gs when it goes on.
-    unsafe { core::arch::asm!("wrgsbase {}", in(reg) gs, options(nomem, nostack, preserves_flags)) };
-}
-
-/// The same for a window that is going when the last call in it has ended, if none is in progress on the calling thread: whose gate may come
-/// back to it.
+/// As [`leave_window`](gs_sys::leave_window), for a window that is going when the last call in it has ended, if none is in progress on the
+/// calling thread: whose gate may come back to it.
 pub(crate) fn leave_window_unless_inside(base: u64) {
     if current().is_some_and(|thread| thread.records().next().is_none()) {
-        leave_window(base);
+        gs_sys::leave_window(base);
     }
 }
 
@@ -822,7 +794,7 @@ pub(crate) struct SeenEntry {
 }
 
 impl ThreadState {
-    /// The innermost record, for any thread that holds the lock of [`THREADS`]. A thread that has ended behind our back (a plain system call, a
+    /// The innermost record, for any thread that has the list ([`Listed`]). A thread that has ended behind our back (a plain system call, a
     /// filter of system calls) is listed still, and its block is in memory that may be in other use by now, or gone: what is no record of its own is
     /// none.
     fn top(&self) -> *mut Record {
@@ -838,7 +810,7 @@ impl ThreadState {
         }
     }
 
-    /// The records in use, outermost first, without the idle one. The thread itself, and any other that holds the lock of [`THREADS`],
+    /// The records in use, outermost first, without the idle one. The thread itself, and any other that has the list ([`Listed`]),
     /// may read them, word by word; one that was made or went meanwhile may be missing or show another's values.
     pub(super) fn records(&self) -> impl Iterator<Item = *const Record> + Clone {
         let first = self.records.start().cast::<Record>();
@@ -848,7 +820,7 @@ impl ThreadState {
     }
 
     /// Whether the thread may have something of the module's in the domain at `base`: with entries in progress there, or started there and not
-    /// ended. For any thread that holds the lock of [`THREADS`].
+    /// ended. For any thread that has the list ([`Listed`]).
     pub(super) fn may_hold_in(&self, base: u64) -> bool {
         self.lives_in.load(Ordering::SeqCst) == base || self.has_calls_in(base)
     }
@@ -908,7 +880,7 @@ impl ThreadState {
 
 /// Takes a binding that ends off all threads' records: where a call through it was left by a jump, its record outlives it.
 pub(crate) fn forget(binding: *const BindingHeader) {
-    let threads = locked(&THREADS);
+    let threads = listed();
     for record in threads.iter().flat_map(|thread| thread.records()) {
         // SAFETY: an aligned word in the array of records, where gates have another one, which is no header's address. Its thread may
         // write another record there, but none of this binding, which cannot be called any more.
@@ -929,7 +901,7 @@ pub(crate) fn forget(binding: *const BindingHeader) {
 
 /// Number of entries in progress in the domain at `base`, on all threads.
 pub(crate) fn calls_in(base: u64) -> usize {
-    let threads = locked(&THREADS);
+    let threads = listed();
     let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
@@ -937,7 +909,7 @@ pub(crate) fn calls_in(base: u64) -> usize {
 /// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
 /// domain has written before.)
 pub(crate) fn is_idle(tid: i32) -> bool {
-    let threads = locked(&THREADS);
+    let threads = listed();
     let mut its = threads.iter().filter(|thread| thread.tid == tid).peekable();
     its.peek().is_some() && its.all(|thread| thread.records().next().is_none())
 }
@@ -952,10 +924,15 @@ pub(super) fn enlist(state: &Arc<ThreadState>) {
     threads.push(state.clone());
 }
 
+/// The thread is in no call, and does not begin one: its memory may go.
+pub(super) fn delist(state: &Arc<ThreadState>) {
+    locked(&THREADS).retain(|thread| !Arc::ptr_eq(thread, state));
+}
+
 /// Entries of gates that threads are in, and kernel ids of the threads that run the code of the domain at `base`: one of these
 /// may be about to show an entry that it has already read from the domain's tables.
 pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
-    let threads = locked(&THREADS);
+    let threads = listed();
     let (mut found, mut inside) = (HashSet::new(), Vec::new());
     for thread in threads.iter() {
         let mut innermost = None;
@@ -975,24 +952,6 @@ pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
         }
     }
     (found, inside)
-}
-
-/// CPU time that a thread has used so far, nanoseconds; `None` if it has ended.
-pub(crate) fn processor_time(tid: i32) -> Option<u64> {
-    // The clock of one thread (4) while it is scheduled (2): linux/posix-timers.h, CPUCLOCK_*.
-    nanoseconds(!tid << 3 | 6)
-}
-
-/// Nanoseconds of the monotonic clock. For handlers, too.
-pub(super) fn now() -> u64 {
-    nanoseconds(libc::CLOCK_MONOTONIC).unwrap_or_default()
-}
-
-fn nanoseconds(clock: libc::clockid_t) -> Option<u64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes `time`; a clock that does not exist is an error.
-    let read = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
-    read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// How often something was ended from outside: a thread that was outside proxies in an epoch has passed no admission of what was ended

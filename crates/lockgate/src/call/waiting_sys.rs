@@ -2,7 +2,7 @@
 //! (docs/limits.md).
 use super::exclusive_sys;
 use super::layout::OWNED;
-use super::thread_sys::{self, THREADS, ThreadState};
+use super::thread_sys::{self, ThreadState, listed};
 use super::waiting::For;
 use crate::host::locked;
 use crate::space;
@@ -21,7 +21,7 @@ pub(crate) fn waits(base: u64, begins: bool) {
 /// and this one is among those that they wait for. (Where it is not, one of theirs ends first.) They are asked to speak.
 pub(crate) fn all_wait(base: u64) -> bool {
     let Some(state) = thread_sys::current() else { return false };
-    let threads = locked(&THREADS);
+    let threads = listed();
     let Some(others) = circle(state, base, &threads) else { return false };
     let waits = others.iter().map(|other| locked(&other.waiting).said().1).collect();
     let are_in_them = locked(&state.waiting).sees(waits);
@@ -35,7 +35,7 @@ pub(crate) fn all_wait(base: u64) -> bool {
 /// The word that the thread waits for, if it waits for a turn.
 ///
 /// # Safety
-/// Only while the lock of [`THREADS`] is held.
+/// Only while the list of all threads is held ([`listed`]).
 unsafe fn awaited(thread: &ThreadState) -> Option<&AtomicU32> {
     // SAFETY: as in `all_wait`.
     unsafe { thread.waits_for.load(Ordering::SeqCst).as_ref() }

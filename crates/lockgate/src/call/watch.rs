@@ -16,7 +16,7 @@ use super::instance::Instance;
 use super::mask_sys;
 use super::meter::{Meter, Samples, Spent};
 use super::signals_sys;
-use super::thread_sys::{EPOCH, OVERDUE, SeenEntry, THREADS, ThreadState, current};
+use super::thread_sys::{EPOCH, OVERDUE, SeenEntry, ThreadState, current, listed};
 use crate::host::{self, PerProcess, end_process, locked, peek, process, still};
 use crate::space;
 use lockgate_syscall::Process;
@@ -27,17 +27,18 @@ use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
 const POLL: Duration = Duration::from_millis(3);
-/// Interval of kicks to a call that is overdue.
+/// Interval of kicks to a call that is overdue. (One kick is not enough: it may find the thread in the host's code, and do nothing. More often,
+/// signals would hold up what the host's code does.)
 const INSIST: Duration = Duration::from_millis(1);
 
-/// Time between two looks at least.
+/// Time between two looks at least: a limit that is due in a moment does not have the watcher look without a pause.
 const LEAST: Duration = Duration::from_micros(250);
 
 /// How long a call that a domain has made in another may go on when the first is killed: the other has done nothing wrong, and is not to be
 /// left in the middle of what it does; but the kill is not to wait for it for ever.
 const VISIT: Duration = Duration::from_secs(1);
 
-/// How often domains that no thread is in are asked whether their signals wait still.
+/// How often domains that no thread is in are asked whether their signals wait still. (There may be many, and being asked takes their locks.)
 const SELDOM: Duration = Duration::from_millis(20);
 
 static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
@@ -278,7 +279,7 @@ pub(crate) fn forget_stop(header: usize) {
 
 /// What is there next, and is ended, has not had its time.
 fn forget_outlived(what: u64) {
-    for thread in locked(&THREADS).iter() {
+    for thread in listed().iter() {
         let _ = thread.outlived.compare_exchange(what, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
@@ -312,7 +313,7 @@ pub(crate) fn tell_of_signal(base: u64) {
     // Without a watcher, the one kick below must do.
     let _ = interested.wake();
     drop(interested);
-    let threads = locked(&THREADS);
+    let threads = listed();
     let is_inside =
         |thread: &ThreadState| thread.entries().iter().any(|entry| space::base_of(entry.control) == base);
     let own = current().map(|state| state.tid);
@@ -409,7 +410,7 @@ fn remind() {
         return;
     }
     let inside: Vec<(i32, u64)> = {
-        let threads = locked(&THREADS);
+        let threads = listed();
         // (Who has been told is kicked until it has looked.)
         let untold = threads.iter().filter(|thread| !thread.signalled.load(Ordering::SeqCst));
         untold.filter_map(|thread| Some((thread.tid, thread.entries().last()?.control))).collect()
@@ -429,7 +430,7 @@ fn remind() {
     }
     // (A domain's own locks: none of ours is held.)
     waits.retain(|(_, control)| (domains().wakes)(id(*control), *control));
-    let threads = locked(&THREADS);
+    let threads = listed();
     for (tid, control) in waits {
         let is_there =
             |thread: &&Arc<ThreadState>| thread.tid == tid && thread.is_in(space::base_of(control));
@@ -459,7 +460,7 @@ fn tell(retired: impl FnOnce(u64) -> Retired) {
     // Without a watcher, the one kick below must do.
     let _ = interested.wake();
     drop(interested);
-    for thread in locked(&THREADS).iter() {
+    for thread in listed().iter() {
         signals_sys::kick(thread);
     }
 }
@@ -719,7 +720,7 @@ fn look(
     samples: &mut Samples,
     kicks: &mut Kicks,
 ) -> Found {
-    let threads = locked(&THREADS);
+    let threads = listed();
     let mut seen = seen();
     let now = Instant::now();
     let mut found = Found {

@@ -6,13 +6,14 @@ use super::slots::READ_WRITE;
 use super::snapshot::Snapshot;
 use super::{reclaim, release_leftovers, rest, start, watched};
 use crate::call::call_abi::StateUsage;
+use crate::call::gs_sys;
 use crate::call::layout::component;
 use crate::call::meter::Meter;
-use crate::call::thread_sys::{self, THREADS};
+use crate::call::thread_sys;
 use crate::call::{self, GateTables, Instance, Parts, attachment_sys, watch};
 use crate::error::CreateError;
 use crate::grant;
-use crate::host::{PerProcess, locked};
+use crate::host::PerProcess;
 use crate::module::Module;
 use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
@@ -236,9 +237,7 @@ impl Core {
     /// Takes the domain out of every thread's slot table. No thread is inside: none is to be told to leave.
     fn leave_all(&self) {
         watch::forget_kill(self.base());
-        for thread in locked(&THREADS).iter() {
-            thread.leave(self.id(), self.base());
-        }
+        thread_sys::listed().leave(self.id(), self.base());
     }
 }
 
@@ -248,7 +247,7 @@ impl Drop for Core {
             return; // it lives on in the parent
         }
         rest::strike(self.id());
-        thread_sys::leave_window(self.base());
+        gs_sys::leave_window(self.base());
         self.leave_all();
         grant::end_domain(self.id());
     }

@@ -1,6 +1,7 @@
 //! Writes the lines of programs. Programs wait for a slow reader. If it does not read at all, lines are dropped and counted: a program must not
 //! stop serving others because of that.
 
+use lockgate_kernel::locked;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -100,7 +101,7 @@ impl Queue {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.queue)
     }
 
     /// Waits for a change, or until what is being written is taken to be stuck.
