@@ -851,16 +851,20 @@ extern \"C\" int unwinds(int (*host)(int)) {
     let error = bind("recurs").call(1).expect_err("what() throws").to_string();
     assert!(error.contains("terminate called recursively"), "{error}");
 
-    faults.call(1).expect_err("what() faults");
-    let error = bind("aborts").call(1).expect_err("it aborts").to_string();
-    assert!(error.contains("the module called abort;"), "{error}");
-    faults.call(1).expect_err("what() faults");
-    let error = number.call(5).expect_err("it throws").to_string();
-    assert!(error.contains("an uncaught exception: int;"), "{error}");
-    // (With the same frames, that of the handler that has ended is this one's.)
-    faults.call(1).expect_err("what() faults");
+    // (With the same frames, that of a handler that a fault has ended is the next one's.)
+    let faulted = || faults.call(1).expect_err("what() faults").to_string();
+    for _ in 0..2 {
+        let error = faulted();
+        assert!(error.contains("illegal instruction"), "{error}");
+    }
     let error = faults.call(0).expect_err("it throws").to_string();
     assert!(error.contains("an uncaught exception: Faults: it does not;"), "{error}");
+    faulted();
+    let error = bind("aborts").call(1).expect_err("it aborts").to_string();
+    assert!(error.contains("the module called abort;"), "{error}");
+    faulted();
+    let error = number.call(5).expect_err("it throws").to_string();
+    assert!(error.contains("an uncaught exception: int;"), "{error}");
 
     std::thread::scope(|scope| {
         for thread in 0..3 {

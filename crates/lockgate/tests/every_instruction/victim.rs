@@ -322,12 +322,7 @@ fn server() -> Guest {
             }
             return x + epoll_wait(set, &event, 1, 1000);
         }
-        /* (What unwinds is not to take this for the address of a caller.) */
-        long doze(long x) {
-            struct timespec time = {0, 1000};
-            __asm__ volatile(\"mov $16,%%ebp\" ::: \"rbp\");
-            return x + 1 + nanosleep(&time, 0);
-        }
+        long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
         /* What came of a call whose caller does not wait for it. */
         static volatile long kept_late;
         long late_result(long x) { return x + kept_late; }
