@@ -1,6 +1,6 @@
 //! `lockgate stubs`: programs of others with protected libraries, and what happens to them when the libraries attack.
 
-use crate::installed::{corpus, prefix};
+use crate::installed::{BY_CALLS, corpus, prefix};
 use crate::reading::lockgate;
 use lockgate_bench::command::done;
 use lockgate_bench::stubs::library::{Built, Kit, LIBRARIES, Library};
@@ -80,6 +80,39 @@ fn once(name: String, make: impl FnOnce(&Path)) -> PathBuf {
     place.get_or_init(make).clone()
 }
 
+/// The compiler of programs of our own. What a sanitizer finds ends the program: by itself, that of undefined behaviour goes on, and nothing
+/// of it is in the program's status.
+fn compiler(options: &[&str]) -> Command {
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-std=gnu11", "-fsanitize-undefined-trap-on-error"]).args(BY_CALLS).args(options);
+    compiler
+}
+
+/// Red if a program in which a sanitizer finds something goes on, and ends well: no test would hear of it.
+#[test]
+fn what_a_sanitizer_finds_ends_the_program() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = |name: &str| folder.path().join(name);
+    let text = "#include <limits.h>\n#include <stdlib.h>\nint main(int count, char **words)\n{\n    (void)words;\n    \
+                int sum = INT_MAX;\n    char *bytes = malloc(8);\n    free(bytes);\n    return ENDS;\n}\n";
+    std::fs::write(path("host.c"), text).expect("a file");
+    let [overflows, is_freed] = ["(sum += count) == 0", "bytes[count] == count + 1000"];
+    for (sanitizers, ends) in [
+        ("undefined", overflows),
+        ("address,undefined", overflows),
+        ("address", is_freed),
+        ("address,undefined", is_freed),
+    ] {
+        let sanitizers = format!("-fsanitize={sanitizers}");
+        for (ends, is_fine) in [("sum == 0", true), (ends, false)] {
+            let mut compile = compiler(&["-O0", &sanitizers, &format!("-DENDS={ends}")]);
+            done(compile.arg(path("host.c")).arg("-o").arg(path("host"))).expect("it compiles");
+            let output = run(&path("host"), &[], folder.path(), b"", None);
+            assert_eq!(output.status.success(), is_fine, "{sanitizers}, {ends}: {}", output.status);
+        }
+    }
+}
+
 /// Builds library and program of an API of our own, whose program checks everything itself.
 fn synthetic(name: &str) {
     built(name, &["-O0", "-fsanitize=undefined"], &[]);
@@ -102,9 +135,14 @@ fn built(name: &str, options: &[&str], arguments: &[&str]) -> String {
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let client = of_our_own(name, &include).join("client");
     let host = once(format!("{name} {options:?}"), |folder| {
-        let mut compile = Command::new("gcc");
-        compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]).args(options);
-        compile.arg(&include).arg("-I").arg(&client).arg("-I").arg(file(""));
+        let mut compile = compiler(options);
+        compile
+            .args(["-Wall", "-Wextra", "-Werror"])
+            .arg(&include)
+            .arg("-I")
+            .arg(&client)
+            .arg("-I")
+            .arg(file(""));
         compile.arg("-I").arg(prefix().join("include")).arg(file(&format!("{name}_host.c")));
         compile.arg(client.join(format!("{name}_client.c"))).arg("-o").arg(folder.join("host"));
         done(kit().link_with_library(&mut compile)).expect("it compiles");
@@ -152,8 +190,8 @@ fn made_of(
     link.args(["cc", "-g", "-O1", "-w", &include]).arg(path(".c")).arg("-o").arg(path(".lg"));
     done(link.arg("--exports").arg(list)).expect("it links");
     then(folder.path());
-    let mut compile = Command::new("gcc");
-    compile.args(["-std=gnu11"]).args(options).arg(&include).arg("-I").arg(folder.path().join("client"));
+    let mut compile = compiler(options);
+    compile.arg(&include).arg("-I").arg(folder.path().join("client"));
     compile.arg("-I").arg(folder.path()).arg("-I").arg(prefix().join("include")).arg(path("_host.c"));
     compile.arg(folder.path().join(format!("client/{name}_client.c"))).arg("-o").arg(path(""));
     done(kit().link_with_library(&mut compile)).expect("it compiles");
