@@ -3,7 +3,7 @@
 //!
 //! One of two headers here; `make stubs-differ HEADERS=2000 ANSWERS=500` for more. LOCKGATE_DIFFER_SEED picks the first; what is found names its own.
 
-use crate::installed::{corpus, prefix};
+use crate::installed::{BY_CALLS, corpus, prefix};
 use fastrand::Rng;
 use lockgate_bench::command::done;
 use std::collections::{BTreeMap, BTreeSet};
@@ -1470,11 +1470,12 @@ fn differ(seeds: &[u64], answers: u64) -> Result<[Vec<String>; 4], String> {
         compile.arg("-L").arg(&library).arg("-llockgate").arg(format!("-Wl,-rpath,{}", library.display()));
         done(compile.args(["-lpthread", "-lm"]))
     };
-    const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let [call, always] = BY_CALLS;
+    let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", call, always];
     let object = path("client.o");
-    done(compile("gcc", &SANITIZED, "client.o").arg("-c").arg(&client))?;
-    linked(compile("gcc", &SANITIZED, "host").arg(&object).arg(path("host.c")))?;
-    let mut cpp = compile("g++", &SANITIZED, "host-cpp");
+    done(compile("gcc", &sanitized, "client.o").arg("-c").arg(&client))?;
+    linked(compile("gcc", &sanitized, "host").arg(&object).arg(path("host.c")))?;
+    let mut cpp = compile("g++", &sanitized, "host-cpp");
     linked(cpp.arg("-I").arg(path("bindings")).arg(&object).arg(path("host.cpp")))?;
     let catching = path("bindings/client/df_catching.c");
     linked(compile("gcc", &["-shared", "-fPIC"], "bindings/libdf_client.so").arg(&client).arg(catching))?;

@@ -3,7 +3,7 @@
 //!
 //! A second for each header; `make stubs-hammer SECONDS=600` for longer.
 
-use crate::installed::{corpus, prefix};
+use crate::installed::{BY_CALLS, corpus, prefix};
 use lockgate_bench::command::done;
 use lockgate_bench::stubs::library::LIBRARIES;
 use lockgate_stubs::Client;
@@ -392,7 +392,8 @@ fn hammer(header: &Header, name: &str, module_flags: &[String]) {
     let word = word(name);
     done(link.arg("--exports").arg(path(&format!("client/{word}.exports")))).expect("it links");
     let mut host = Command::new("gcc");
-    host.args(["-g", "-O0", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"]);
+    host.args(["-g", "-O0", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    host.args(BY_CALLS).arg("-I");
     host.arg(path("client")).args(&header.flags).arg(&beside).arg("-I").arg(prefix().join("include"));
     host.arg(path("program.c")).arg(path(&format!("client/{word}_client.c"))).arg("-o").arg(path("program"));
     let library = prefix().join("lib");

@@ -2,7 +2,7 @@
 
 use hygiene::{read, root};
 use mutants::Verdict;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -39,6 +39,7 @@ fn every_mutant_can_be_made() {
 /// A test that is not there cannot go red. (`make mutants` runs each by its full name.)
 #[test]
 fn every_named_test_exists() {
+    let mut read = BTreeMap::new();
     for entry in mutants::entries(root()).expect("well-formed lists") {
         // (Packages whose names end with `-tests` are folders `tests` of other packages.)
         let package = &entry.suite.package;
@@ -65,7 +66,8 @@ fn every_named_test_exists() {
             let is_there = module.with_extension("rs").exists() || module.is_dir();
             assert!(is_there, "{}: there is no module {}", entry.place, modules.join("::"));
         }
-        assert!(says(&place, &function), "{}: no {function}) in {}", entry.place, place.display());
+        let sources = read.entry(place.clone()).or_insert_with(|| sources(&place));
+        assert!(sources.contains(&function), "{}: no {function}) in {}", entry.place, place.display());
     }
 }
 
@@ -100,12 +102,12 @@ fn every_equivalent_mutation_exists() {
     assert!(gone.is_empty(), "no such mutation:\n{}", gone.join("\n"));
 }
 
-/// Whether a source file below `folder` holds `text`.
-fn says(folder: &Path, text: &str) -> bool {
-    fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
-        let path = entry.path();
-        let is_source = path.extension().is_some_and(|extension| extension == "rs");
-        is_source && fs::read_to_string(&path).is_ok_and(|source| source.contains(text))
-            || path.is_dir() && says(&path, text)
-    })
+/// What all source files below `folder` say.
+fn sources(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let said = entries.filter_map(|path| match path.extension() {
+        Some(extension) if extension == "rs" => fs::read_to_string(&path).ok(),
+        _ => path.is_dir().then(|| sources(&path)),
+    });
+    said.collect::<Vec<_>>().join("\n")
 }

@@ -6,6 +6,9 @@ use lockgate_corpus::Corpus;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// AddressSanitizer's questions are calls: the compiler makes less of them than of questions in the program's own code.
+pub const BY_CALLS: [&str; 2] = ["--param", "asan-instrumentation-with-call-threshold=0"];
+
 pub fn corpus() -> &'static Corpus {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
     CORPUS.get_or_init(|| Corpus::locate().expect("the corpus"))
