@@ -436,6 +436,25 @@ fn r14_a_signal_that_was_sent_has_its_handlers_mask() {
     }
 }
 
+/// A kick that waits behind a handler of the host's is blocked meanwhile: neither that handler nor a child that it forks knows of it, and if it leaves
+/// by a jump, the kick comes. Red if the thread's mask is all that says so: a program that is started from there would be ended by what its own
+/// filter traps.
+#[test]
+fn nothing_is_left_of_a_kick_that_waits() {
+    let _handlers = own_handlers();
+    let _watchdog = watchdog("a kick that waits behind a handler");
+    let source = "void stay(void) { for (;;) __asm__ volatile(\"pause\"); }";
+    let options = DomainOptions::new().time_limit(Duration::from_millis(10));
+    let domain = Guest::c(source).domain_with(options);
+    let stay = domain.bind::<extern "C" fn()>("stay").unwrap();
+    let seen = host_sys::leaves_with_a_signal_behind(libc::SIGUSR2, libc::SIGSYS, || drop(stay.call()));
+    assert_eq!(seen, [false; 2], "by the handler, by its child");
+    while host_sys::is_blocked_by_kernel(libc::SIGSYS) {
+        std::hint::spin_loop();
+    }
+    assert!(!host_sys::sees_blocked(libc::SIGSYS));
+}
+
 /// R14: what it was sent with comes with it, also if it is sent while the library works for a call. Red if such signals are sent again by their
 /// numbers alone.
 #[test]

@@ -296,6 +296,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         interruptions: Interruptions::default(),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),
+        kick_waits: AtomicBool::new(false),
         kicked_first: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: epoch().into(),

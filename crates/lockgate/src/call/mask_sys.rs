@@ -4,7 +4,7 @@
 //! has called a domain has none of these blocked: the kernel gets the rest of what the thread asks for, and the thread is told all of
 //! it ([`super::interpose_sys`]). Signals of these numbers that are sent reach it all the same.
 use super::block_sys;
-use super::kernel_signals_sys::{Action, FAULTS, bit, lifelines};
+use super::kernel_signals_sys::{Action, FAULTS, FIRST, bit, lifelines};
 use libc::c_int;
 use std::cell::Cell;
 use std::ptr;
@@ -79,7 +79,7 @@ pub(super) fn settle_held() {
     // SAFETY: our own block.
     let block = unsafe { &mut *block_sys::block() };
     let ours = if block.state.is_null() { 0 } else { block.held_mask & lifelines() };
-    block.masked |= ours;
+    block.masked |= ours & !waiting();
     block.held_mask &= !ours;
 }
 
@@ -102,7 +102,7 @@ pub(super) fn change(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
     let before = kernel(how, set.map(|set| if how == libc::SIG_UNBLOCK { set } else { set & !ours }))?;
     // SAFETY: as above.
     let asked = unsafe { &mut (*block).masked };
-    let was = before | *asked;
+    let was = before & !waiting() | *asked;
     if let Some(set) = set {
         *asked = match how {
             libc::SIG_BLOCK => *asked | set & ours,
@@ -118,7 +118,24 @@ pub(super) fn unblock() {
     let ours = lifelines();
     if let Ok(before) = kernel(libc::SIG_UNBLOCK, Some(ours)) {
         // SAFETY: our own block.
-        unsafe { (*block_sys::block()).masked |= before & ours };
+        unsafe { (*block_sys::block()).masked |= before & ours & !waiting() };
+    }
+}
+
+/// The signal that a kick waits as, behind a handler of the host's that is in its way; 0 if none does. That it is blocked is no wish of the program's.
+fn waiting() -> u64 {
+    // SAFETY: our own block, and the state in it while it is attached.
+    let state = unsafe { (*block_sys::block()).state.as_ref() };
+    if state.is_some_and(|state| state.kick_waits.load(Ordering::Acquire)) { bit(FIRST) } else { 0 }
+}
+
+/// In a forked child, for which no kick waits: what waits is the parent's.
+pub(super) fn forget_waiting() {
+    let waiting = waiting();
+    if waiting != 0 {
+        // SAFETY: our own block, and the state in it.
+        unsafe { (*(*block_sys::block()).state).kick_waits.store(false, Ordering::Release) };
+        let _ = kernel(libc::SIG_UNBLOCK, Some(waiting));
     }
 }
 

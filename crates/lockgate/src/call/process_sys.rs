@@ -75,6 +75,7 @@ fn settle_in_child() {
     symbols::abandon();
     thread_sys::leave_parent();
     mask_sys::leave_parent();
+    mask_sys::forget_waiting();
 }
 
 /// What debuggers must know.

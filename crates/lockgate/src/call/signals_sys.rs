@@ -387,6 +387,7 @@ fn kick_behind(thread: &ThreadState, frame: &mut ucontext_t) -> bool {
     if may {
         // Neither in here nor in the handler.
         hold_one(FIRST);
+        thread.kick_waits.store(true, Ordering::Release);
         let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
         // SAFETY: the kernel's mask is the first word.
         unsafe { mask.write(mask.read() | bit(FIRST)) };
@@ -499,7 +500,12 @@ unsafe extern "C" fn on_fault(
                     leave(state, record, raw, frame);
                 }
             }
-            _ if signal == FIRST && !by_instruction && is_kick(info) => on_kick(signal, info, context),
+            _ if signal == FIRST && !by_instruction && is_kick(info) => {
+                if let Some(state) = (*block_sys::block()).state.as_ref() {
+                    state.kick_waits.store(false, Ordering::Release);
+                }
+                on_kick(signal, info, context);
+            }
             _ if !by_instruction && postpones(signal, info, frame) => {}
             _ => return chain(signal, info, kernels, mask, front),
         }
@@ -560,8 +566,14 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         state.look_at_leaving();
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
         let covered = state.on_alternate_stack(rsp);
-        if covered && !kick_behind(state, frame) {
-            state.unready.store(true, Ordering::Release);
+        if covered {
+            if !kick_behind(state, frame) {
+                state.unready.store(true, Ordering::Release);
+            }
+        } else if state.kick_waits.load(Ordering::Acquire) {
+            // The handler that it waits behind was left by a jump, maybe: it comes now.
+            let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
+            mask.write(mask.read() & !bit(FIRST));
         }
         let settled = (*block).transit == 0 && !covered;
         if settled {

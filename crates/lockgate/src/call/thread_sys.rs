@@ -130,6 +130,8 @@ pub(crate) struct ThreadState {
     /// The innermost gate whose function a kick has found left, as it seems, and the mark that it had.
     pub(super) left_gate: AtomicPtr<GateRecord>,
     pub(super) left_mark: AtomicU64,
+    /// A kick waits behind a handler of the host's, which has its signal blocked.
+    pub(super) kick_waits: AtomicBool,
     /// It has been kicked by the signal that comes before all others.
     pub kicked_first: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.

@@ -638,6 +638,66 @@ pub fn jump_out() {
     unsafe { test_jump_out(at) }
 }
 
+/// The signals of a mask of the calling thread's that `/proc` has under this name.
+fn mask_of_thread(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("a thread's status");
+    let mask = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("a mask");
+    u64::from_str_radix(mask.trim(), 16).expect("a mask")
+}
+
+/// Whether the kernel blocks a signal on the calling thread.
+pub fn is_blocked_by_kernel(signal: i32) -> bool {
+    mask_of_thread("SigBlk") & 1 << (signal - 1) != 0
+}
+
+/// Whether the calling thread sees it blocked, as it asks for its mask.
+pub fn sees_blocked(signal: i32) -> bool {
+    // SAFETY: a mask to be written.
+    unsafe {
+        let mut mask = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut mask);
+        libc::sigismember(&mask, signal) == 1
+    }
+}
+
+/// Runs `work`, which is to be in a domain's code when the handler of `signal` comes. That one waits until another signal, `kick`, waits for the
+/// thread, and leaves the work by a jump. Whether it saw `kick` blocked by then, and whether a child that it forked had it blocked.
+pub fn leaves_with_a_signal_behind(signal: i32, kick: i32, work: impl FnOnce()) -> [bool; 2] {
+    static KICK: AtomicI32 = AtomicI32::new(0);
+    static SEEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+    extern "C" fn leave(_: libc::c_int) {
+        let kick = KICK.load(Ordering::Acquire);
+        while mask_of_thread("SigPnd") & 1 << (kick - 1) == 0 {
+            std::hint::spin_loop();
+        }
+        SEEN[0].store(sees_blocked(kick), Ordering::Release);
+        // SAFETY: the child looks at its own mask, and ends.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::_exit(is_blocked_by_kernel(kick).into());
+            }
+            let mut status = 0;
+            while libc::waitpid(child, &mut status, 0) != child {} // a kick interrupts it
+            SEEN[1].store(status != 0, Ordering::Release);
+        }
+        jump_out();
+    }
+    KICK.store(kick, Ordering::Release);
+    // SAFETY: a handler of one argument.
+    unsafe { libc::signal(signal, leave as *const () as usize) };
+    on_timer(signal, MILLISECOND, || assert!(jumped_out(work), "the handler leaves"));
+    // SAFETY: the signal is the caller's; no handler has come back from it.
+    unsafe {
+        libc::signal(signal, libc::SIG_IGN);
+        let mut one = std::mem::zeroed();
+        libc::sigemptyset(&mut one);
+        libc::sigaddset(&mut one, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &one, std::ptr::null_mut());
+    }
+    SEEN.each_ref().map(|seen| seen.load(Ordering::Acquire))
+}
+
 /// What the calling thread would not have, had it not been left in the middle of something: signals that are blocked, but for `signal`, or no
 /// cancellation. Nothing is left of it.
 pub fn left_behind(signal: i32) -> &'static str {
