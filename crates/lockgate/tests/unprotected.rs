@@ -185,15 +185,21 @@ fn faults_that_are_jumped_out_of_leave_nothing_to_return_to() {
     });
 }
 
+/// A domain whose calls have 10 ms, and its function, which returns if it is given 0.
+fn staying() -> (Domain, Function<extern "C" fn(i32) -> i32>) {
+    let source = "int stay(int turns) { while (turns) __asm__ volatile(\"pause\"); return 0; }";
+    let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(10));
+    let domain = Guest::c(source).domain_with(options);
+    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").expect("an export");
+    (domain, stay)
+}
+
 /// Each kick is delivered together with the handler's signal, and finds that handler in place of the domain.
 #[test]
 fn limits_hold_where_a_handler_on_the_control_stack_is_always_next() {
     let _handlers = handlers();
     let _watchdog = watchdog("the limit of a thread that is never without a signal");
-    let source = "int stay(int turns) { while (turns) __asm__ volatile(\"pause\"); return 0; }";
-    let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(10));
-    let domain = Guest::c(source).domain_with(options);
-    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").expect("an export");
+    let (domain, stay) = staying();
     // The library's look at the host's handlers.
     assert_eq!(stay.call(0).expect("a call"), 0);
     for _ in 0..5 {
@@ -212,10 +218,7 @@ fn limits_hold_where_a_handler_on_the_control_stack_is_always_next() {
 fn no_kick_comes_to_a_handler_of_the_hosts() {
     let _handlers = handlers();
     let _watchdog = watchdog("the limit of a thread that was not without a signal for a while");
-    let source = "int stay(int turns) { while (turns) __asm__ volatile(\"pause\"); return 0; }";
-    let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(10));
-    let domain = Guest::c(source).domain_with(options);
-    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").expect("an export");
+    let (domain, stay) = staying();
     for handled in [handle_behind, handle_in_front] {
         assert_eq!(stay.call(0).expect("a call"), 0);
         host_sys::signals_behind_each_other(SIGNAL, domain.base(), 30_000, || {

@@ -81,7 +81,7 @@ pub fn signals_without_end(signal: i32, base: u64, work: impl FnOnce()) {
 /// How often the handler is to send it again.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 
-/// The same.
+/// How often it was still to be sent when [`signals_behind_each_other`] ended, or is now.
 pub fn signals_left() -> u64 {
     LEFT.load(Ordering::Acquire)
 }
