@@ -290,7 +290,7 @@ impl Loaded {
             entry.binding.close(Closed::Unloaded);
         }
         let core = self.core().clone();
-        domain::close_then(&core, move || self.reclaim());
+        domain::close_then(core, move || self.reclaim());
     }
 
     /// No thread is inside, nor on the way.

@@ -449,9 +449,10 @@ impl Domain {
 
     /// Ends the domain for good: as [`kill`](Domain::kill), and it lets go of the domains that it calls when no
     /// thread is inside any more. Domains that call each other keep each other alive until one of them is closed.
-    pub fn close(self) {
-        if !self.core().is_inherited() {
-            super::close(self.core());
+    pub fn close(mut self) {
+        // (A child's copy has nothing that ends.)
+        if let Some(core) = self.core.take_if(|core| !core.is_inherited()) {
+            super::close(core);
         }
     }
 

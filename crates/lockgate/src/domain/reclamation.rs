@@ -61,20 +61,24 @@ fn waiting() -> MutexGuard<'static, Vec<Weak<Core>>> {
     locked(&WAITING)
 }
 
-/// Ends all calls in `core`, refuses new ones, and lets go of what it calls as soon as no thread is inside.
-pub(crate) fn close(core: &Arc<Core>) {
+/// Ends all calls in `core`, refuses new ones, and lets go of what it calls as soon as no thread is inside. What the caller held is the watcher's
+/// from here on: whose thread ends a domain is not a matter of which of the two comes first.
+pub(crate) fn close(core: Arc<Core>) {
     close_then(core, || ());
 }
 
 /// The same, and `then` runs when no thread is inside, nor in a proxy on its way there.
-pub(crate) fn close_then(core: &Arc<Core>, then: impl FnOnce() + Send + 'static) {
+pub(crate) fn close_then(core: Arc<Core>, then: impl FnOnce() + Send + 'static) {
     core.kill();
     core.gates().clear();
-    closed().push(Closed { core: core.clone(), then: Box::new(then) });
-    // Again: the watcher may have found the domain empty before it was in the list.
-    watch::tell_of_kill(core.base());
-    // The last to hold it, whose thread leaves the window, may be the watcher.
-    thread_sys::leave_window_unless_inside(core.base());
+    let base = core.base();
+    // The last to hold it may be the watcher, whose thread is in no window.
+    thread_sys::leave_window_unless_inside(base);
+    let mut closed = closed();
+    closed.push(Closed { core, then: Box::new(then) });
+    // Again: the watcher may have found the domain empty before it was in the list. (With the lock: it ends what is there no earlier, and the
+    // next domain at this base is not taken for killed.)
+    watch::tell_of_kill(base);
 }
 
 /// Lets go of closed domains, but for those whose base is in `inhabited`: threads may be in them, or about to be.

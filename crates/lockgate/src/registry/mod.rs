@@ -235,7 +235,7 @@ impl Registry {
         // The kill ends what is inside.
         taken.iter().for_each(|entry| revoke(&entry.bound, Revoke::Finish));
         past.iter().for_each(|past| revoke(&past.bound, Revoke::Finish));
-        domain::close(&instance.core);
+        domain::close(instance.core.clone());
         instance.end_starting();
         Ok(())
     }

@@ -107,7 +107,7 @@ impl Registry {
             }
         }
         let _mark = Mark { registry: self, name, old: &old };
-        crate::domain::close(&old);
+        crate::domain::close(old.clone());
         // Without the lock: the module's initialisation runs, and may resolve imports here.
         let made = Domain::announced(old.module(), old.options().clone(), |new| {
             let has_place = match self.state().instance_of(name, &old) {
@@ -125,7 +125,7 @@ impl Registry {
         let Some(instance) = state.instance_of(name, &old) else {
             drop(state);
             if let Ok(new) = made {
-                crate::domain::close(new.core());
+                crate::domain::close(new.core().clone());
             }
             return Err(RegistryError::Removed(name.to_owned()));
         };
@@ -173,7 +173,7 @@ impl Registry {
         instance.end_restart();
         let left = state.hand_over(old.core(), new.core());
         drop(state);
-        crate::domain::close(old.core());
+        crate::domain::close(old.core().clone());
         left.release();
         Ok(())
     }
