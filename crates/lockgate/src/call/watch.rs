@@ -10,7 +10,7 @@
 //! Its locks: `INTERESTED`; `THREADS`, and `SEEN` under that. Neither of the two is taken under `INTERESTED`, nor that under them. No function of
 //! [`Domains`] is called under any of the three. One lock of others' is taken under `INTERESTED`: that of a process's signals, by
 //! [`look_at_timers`]. So nothing here is called by who holds it. Who closes a domain tells of it with the lock of those that are closed, which
-//! nobody takes under one of these.
+//! is never taken under one of these.
 use super::eventcount::{self, Eventcount};
 use super::exclusive_sys;
 use super::instance::Instance;
