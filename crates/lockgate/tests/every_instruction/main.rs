@@ -76,7 +76,7 @@ impl Victim {
         let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let locks = ["lazy", "late"].iter().any(|first| scenario.starts_with(first)) || scenario == "repair";
         let ends = !scenario.starts_with("for_ever") && !scenario.starts_with("kill_waiting");
-        Victim {
+        let mut victim = Victim {
             child,
             orders,
             answers,
@@ -85,7 +85,10 @@ impl Victim {
             stays: !ends,
             kicks: 0,
             locks,
-        }
+        };
+        // (Before, its memory may have no program yet: `spawn` returns in the middle of the child's `execve`.)
+        victim.answer("begun");
+        victim
     }
 
     fn order(&mut self, what: &str) {

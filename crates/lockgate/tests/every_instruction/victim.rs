@@ -1151,6 +1151,7 @@ fn going_back_round(going: &Mutex<Receiver<()>>, twice: bool) {
 #[test]
 #[ignore = "traced by the other tests"]
 fn victim() {
+    println!("@begun");
     let scenario = std::env::var(SCENARIO).expect("a scenario");
     let (scenario, way) = scenario.split_once('/').unwrap_or((&scenario, ""));
     let (go, going) = channel();
