@@ -290,6 +290,14 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
     for callback_plan in plan.callbacks.values().filter(|c| has_callback(c)) {
         text += &callback(callback_plan, plan);
     }
+    let as_data = |function: &FunctionPlan| -> BTreeSet<usize> {
+        let number = |passing: &Passing| match passing {
+            Passing::Handle { number, data: true, .. } => Some(*number),
+            _ => None,
+        };
+        function.parameters.iter().filter_map(number).collect()
+    };
+    let as_data: BTreeSet<usize> = functions.iter().flat_map(|function| as_data(function)).collect();
     // (Functions that make a list of their arguments stand before all that call them.)
     let before = std::mem::take(&mut text);
     let mut lists = String::new();
@@ -325,10 +333,19 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
                 format!("list_{name}({}, {ARGUMENTS})", [&names[..], &["hm_format()"]].concat().join(", "))
             }
         };
+        // Where handlers get a handle itself, they get those, too, that are made with it.
+        let made = match result {
+            Outcome::Handle { number, .. } if as_data.contains(number) => {
+                text += "    hm_makes(1);\n";
+                "    hm_is_data(lg_got);\n    hm_makes(-1);\n"
+            }
+            _ => "",
+        };
         if prototype.result.shape == Shape::Void {
             let _ = writeln!(text, "    {call};");
         } else {
             let _ = writeln!(text, "    __typeof__({}) lg_got = {call};", prototype.result.spelling);
+            text += made;
             text += "    size_t lg_given = GIVEN();\n    (void)lg_given, (void)lg_got;\n";
             if prototype.result.is_bool() {
                 text += "    hm_boolean(&lg_got);\n";

@@ -93,15 +93,30 @@ static const char *hm_format(void)
     return formats[hm_any() % 6];
 }
 
-/* Handles that callbacks get in place of data. */
-static __thread const void *as_data[1024];
-static __thread unsigned data_given;
+/* Handles that callbacks get in place of data: of any thread's, since the library may give back on one what it was given on another. */
+static const void *volatile as_data[1 << 16];
+static unsigned data_given;
 
-static void hm_is_data(const void *handle) { as_data[data_given++ % 1024] = handle; }
+static void hm_is_data(const void *handle)
+{
+    as_data[__atomic_fetch_add(&data_given, 1, __ATOMIC_RELAXED) % (1 << 16)] = handle;
+}
+
+/* Calls that make one and have not said so yet. (None of them is left by a jump.) */
+static unsigned making;
+static __thread unsigned makes_here;
+
+static void hm_makes(int more)
+{
+    makes_here += more;
+    __atomic_fetch_add(&making, more, __ATOMIC_RELAXED);
+}
 
 static int hm_was_handle(const void *pointer)
 {
-    for (unsigned i = 0; i < 1024; i++)
+    if (__atomic_load_n(&making, __ATOMIC_RELAXED) != makes_here)
+        return 1;
+    for (unsigned i = 0; i < 1 << 16; i++)
         if (as_data[i] == pointer)
             return 1;
     return 0;
