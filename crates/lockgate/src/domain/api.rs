@@ -449,6 +449,9 @@ impl Domain {
 
     /// Ends the domain for good: as [`kill`](Domain::kill), and it lets go of the domains that it calls when no
     /// thread is inside any more. Domains that call each other keep each other alive until one of them is closed.
+    ///
+    /// What the host's functions own is dropped on the thread of the library's that ends overdue calls, if nothing else keeps the domain: no limit
+    /// holds while a destructor waits there.
     pub fn close(mut self) {
         // (A child's copy has nothing that ends.)
         if let Some(core) = self.core.take_if(|core| !core.is_inherited()) {
