@@ -86,7 +86,8 @@
  * with the library, its versions of pthread_sigmask(), sigprocmask() and their relatives report
  * them as blocked, and the signals still come. Elsewhere the library unblocks them whenever it puts
  * its handlers in front again. One exception: a handler of yours that interrupts a call which is to
- * end has SIGSYS blocked until it returns, and so have threads and programs that it starts.
+ * end, or to be told something, may have SIGSYS blocked until it returns, and so may threads and
+ * programs that it starts.
  *
  * Calls from signal handlers. A signal handler cannot call a domain: the call fails (lg_failed()).
  * Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers

@@ -235,6 +235,26 @@ fn no_kick_comes_to_a_handler_of_the_hosts() {
     restore(libc::SIGSYS);
 }
 
+/// A handler that came past the library goes when the host sets another one, as without the library. Red if that is noted behind the library's
+/// only, which the first one still stands in front of: limits would never come first again (see above) for a SIGSYS that nothing handles any more.
+#[test]
+fn handlers_in_front_go_as_others_do() {
+    static OTHERS: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn other(_: i32) {
+        OTHERS.fetch_add(1, Ordering::Release);
+    }
+    let _handlers = handlers();
+    let (_domain, stay) = staying();
+    assert_eq!(stay.call(0).expect("a call"), 0);
+    handle_in_front(libc::SIGSYS, count);
+    let before = HANDLED.load(Ordering::Acquire);
+    handle_behind(libc::SIGSYS, other);
+    raise(thread_number(), libc::SIGSYS);
+    assert_eq!(OTHERS.load(Ordering::Acquire), 1, "the handler that was set last");
+    assert_eq!(HANDLED.load(Ordering::Acquire), before, "the handler that it replaced");
+    restore(libc::SIGSYS);
+}
+
 /// Without an alternate stack the library's own handlers run on the control stack, too.
 #[test]
 fn faults_end_calls_on_the_control_stack_too() {

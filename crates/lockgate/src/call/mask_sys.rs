@@ -99,10 +99,21 @@ pub(super) fn change(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
     // SAFETY: our own block.
     let ours = if unsafe { (*block).state.is_null() } { 0 } else { lifelines() };
     let set = set.map(|set| set & !LIBCS);
-    let before = kernel(how, set.map(|set| if how == libc::SIG_UNBLOCK { set } else { set & !ours }))?;
+    // A kick waits for a handler's return, whatever that one asks for; if it was left by a jump, the kick comes now.
+    let waits = waiting();
+    let stays = if runs_in_handler() { waits } else { 0 };
+    let kernels = |set: u64| match how {
+        libc::SIG_UNBLOCK => set & !stays,
+        libc::SIG_SETMASK => set & !ours | stays,
+        _ => set & !ours,
+    };
+    let before = kernel(how, set.map(kernels))?;
+    if set.is_some() && waits != stays {
+        let _ = kernel(libc::SIG_UNBLOCK, Some(waits));
+    }
     // SAFETY: as above.
     let asked = unsafe { &mut (*block).masked };
-    let was = before & !waiting() | *asked;
+    let was = before & !(waits | waiting()) | *asked;
     if let Some(set) = set {
         *asked = match how {
             libc::SIG_BLOCK => *asked | set & ours,
@@ -127,6 +138,14 @@ fn waiting() -> u64 {
     // SAFETY: our own block, and the state in it while it is attached.
     let state = unsafe { (*block_sys::block()).state.as_ref() };
     if state.is_some_and(|state| state.kick_waits.load(Ordering::Acquire)) { bit(FIRST) } else { 0 }
+}
+
+/// Whether the calling thread is on its alternate stack, where the host's handlers run.
+fn runs_in_handler() -> bool {
+    let here = 0_u8;
+    // SAFETY: our own block, and the state in it while it is attached.
+    let state = unsafe { (*block_sys::block()).state.as_ref() };
+    state.is_some_and(|state| state.on_alternate_stack((&raw const here).addr() as u64))
 }
 
 /// In a forked child, for which no kick waits: what waits is the parent's.

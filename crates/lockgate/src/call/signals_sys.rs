@@ -381,19 +381,21 @@ fn kick_first(thread: &ThreadState) {
 
 /// A kick has found a handler of the host's in the way, whose `frame` this is: the thread is to look again when that one returns. Where the host's
 /// signals follow each other without end, what it has interrupted is not gone on with in between, so the kick has to come before all signals that
-/// wait by then. False if it may not.
-fn kick_behind(thread: &ThreadState, frame: &mut ucontext_t) -> bool {
-    let may = may_come_first();
-    if may {
-        // Neither in here nor in the handler.
-        hold_one(FIRST);
-        thread.kick_waits.store(true, Ordering::Release);
-        let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
-        // SAFETY: the kernel's mask is the first word.
-        unsafe { mask.write(mask.read() | bit(FIRST)) };
-        kick_first(thread);
+/// wait by then. Where it may not, the next one tries again.
+fn kick_behind(thread: &ThreadState, signal: c_int, frame: &mut ucontext_t) {
+    // (One that has waited comes where the handler changes its mask: by `siglongjmp` maybe, which does so before it leaves that handler's stack,
+    // and would take along what is blocked here. The next one finds out.)
+    if signal == FIRST || !may_come_first() {
+        thread.unready.store(true, Ordering::Release);
+        return;
     }
-    may
+    // Neither in here nor in the handler.
+    hold_one(FIRST);
+    thread.kick_waits.store(true, Ordering::Release);
+    let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
+    // SAFETY: the kernel's mask is the first word.
+    unsafe { mask.write(mask.read() | bit(FIRST)) };
+    kick_first(thread);
 }
 
 /// The place of [`FIRST`] in [`FAULTS`].
@@ -548,7 +550,7 @@ fn is_proxys_or_gates(rip: u64) -> bool {
 }
 
 /// A kick: is the call in progress overdue, or its domain killed?
-unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn on_kick(signal: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler; records up to the top are valid.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
@@ -567,9 +569,7 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
         let covered = state.on_alternate_stack(rsp);
         if covered {
-            if !kick_behind(state, frame) {
-                state.unready.store(true, Ordering::Release);
-            }
+            kick_behind(state, signal, frame);
         } else if state.kick_waits.load(Ordering::Acquire) {
             // The handler that it waits behind was left by a jump, maybe: it comes now.
             let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
@@ -599,8 +599,8 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         if !(base + window::THUNKS..base + window::IMAGE_MAX).contains(&rip) {
             // In the proxy or a gate, or, on the thread's own stack, in what ends the call: kicks come until one finds it inside or outside. On
             // another stack, mostly the domain's, a handler of the host's runs.
-            if !is_proxys_or_gates(rip) && !state.stack.contains(&rsp) && !kick_behind(state, frame) {
-                state.unready.store(true, Ordering::Release);
+            if !is_proxys_or_gates(rip) && !state.stack.contains(&rsp) {
+                kick_behind(state, signal, frame);
             }
             return;
         }
@@ -841,7 +841,12 @@ pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Result<Action,
                     Err(error) => return Some(Err(error)),
                 },
             };
-            fronts.replace(current, new)
+            let before = fronts.replace(current, new);
+            if in_front(index, signal) == Front::Theirs {
+                // It came past us, and goes as any other.
+                return Some(Ok(kernel_action(signal, Some(&ours(fronts_sys::address(current))))));
+            }
+            before
         }
     };
     // SAFETY: pointees live forever.

@@ -597,8 +597,29 @@ test_jump_out: # rdi buffer
     pop rbp
     pop rbx
     ret
+    .globl test_set_jump_and_mask
+test_set_jump_and_mask: # rdi sigjmp_buf, rsi function, rdx argument: 0 if the function returned, 1 if it left by siglongjmp
+    push rbx
+    push rbp
+    sub rsp, 8
+    mov rbx, rsi
+    mov rbp, rdx
+    mov esi, 1
+    call __sigsetjmp@PLT
+    test eax, eax
+    jnz 3f
+    mov rdi, rbp
+    call rbx
+    xor eax, eax
+3:  add rsp, 8
+    pop rbp
+    pop rbx
+    ret
     "
 );
+
+type SetJump =
+    unsafe extern "C" fn(*mut u64, extern "C" fn(*mut libc::c_void), argument: *mut libc::c_void) -> i32;
 
 unsafe extern "C" {
     fn test_set_jump(
@@ -607,6 +628,12 @@ unsafe extern "C" {
         argument: *mut libc::c_void,
     ) -> i32;
     fn test_jump_out(buffer: *const u64) -> !;
+    fn test_set_jump_and_mask(
+        buffer: *mut u64,
+        function: extern "C" fn(*mut libc::c_void),
+        argument: *mut libc::c_void,
+    ) -> i32;
+    fn siglongjmp(buffer: *mut u64, value: i32) -> !;
 }
 
 thread_local! {
@@ -615,6 +642,15 @@ thread_local! {
 
 /// Runs `work`; true if it ended with [`jump_out`]. What it skips must not need dropping.
 pub fn jumped_out<F: FnOnce()>(work: F) -> bool {
+    jumped(test_set_jump, work)
+}
+
+/// The same of [`jump_out_with_mask`].
+pub fn jumped_out_with_mask<F: FnOnce()>(work: F) -> bool {
+    jumped(test_set_jump_and_mask, work)
+}
+
+fn jumped<F: FnOnce()>(set_jump: SetJump, work: F) -> bool {
     extern "C" fn run<F: FnOnce()>(work: *mut libc::c_void) {
         // SAFETY: the caller's own option.
         if let Some(work) = unsafe { (*work.cast::<Option<F>>()).take() } {
@@ -622,11 +658,12 @@ pub fn jumped_out<F: FnOnce()>(work: F) -> bool {
         }
     }
     let mut work = Some(work);
-    let mut buffer = 0_u64;
-    let at = &raw mut buffer;
+    // (A `sigjmp_buf` has 200 bytes.)
+    let mut buffer = [0_u64; 25];
+    let at = (&raw mut buffer).cast();
     JUMPS.with(|jumps| jumps.borrow_mut().push(at));
-    // SAFETY: as C's setjmp: the frame of `jumped_out` lives while the work runs.
-    let jumped = unsafe { test_set_jump(at, run::<F>, (&raw mut work).cast()) };
+    // SAFETY: as C's setjmp: this function's frame lives while the work runs.
+    let jumped = unsafe { set_jump(at, run::<F>, (&raw mut work).cast()) };
     JUMPS.with(|jumps| jumps.borrow_mut().pop());
     jumped != 0
 }
@@ -636,6 +673,13 @@ pub fn jump_out() {
     let at = JUMPS.with(|jumps| *jumps.borrow().last().expect("inside jumped_out"));
     // SAFETY: the buffer's frame is live.
     unsafe { test_jump_out(at) }
+}
+
+/// Jumps to the innermost [`jumped_out_with_mask`] by libc's `siglongjmp`: the mask is what it was there.
+pub fn jump_out_with_mask() {
+    let at = JUMPS.with(|jumps| *jumps.borrow().last().expect("inside jumped_out_with_mask"));
+    // SAFETY: the buffer's frame is live.
+    unsafe { siglongjmp(at, 1) }
 }
 
 /// The signals of a mask of the calling thread's that `/proc` has under this name.
@@ -660,19 +704,61 @@ pub fn sees_blocked(signal: i32) -> bool {
     }
 }
 
+/// How a handler leaves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Leaving {
+    /// By a jump alone; what it had blocked is unblocked past the library.
+    Jump,
+    /// By a jump, and then its signal is unblocked.
+    JumpAndUnblock,
+    /// By a jump that brings the mask back.
+    JumpWithMask,
+}
+
+/// What [`leaves_with_a_signal_behind`] has seen.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SignalBehind {
+    /// The handler saw it blocked.
+    pub by_handler: bool,
+    /// A child that the handler forked had it blocked.
+    pub by_child: bool,
+    /// Once the handler had set its mask and unblocked it, it did not wait any more.
+    pub let_through: bool,
+    /// It was blocked right behind the jump. (Of [`Leaving::Jump`]: at the end.)
+    pub behind: bool,
+}
+
 /// Runs `work`, which is to be in a domain's code when the handler of `signal` comes. That one waits until another signal, `kick`, waits for the
-/// thread, and leaves the work by a jump. Whether it saw `kick` blocked by then, and whether a child that it forked had it blocked.
-pub fn leaves_with_a_signal_behind(signal: i32, kick: i32, work: impl FnOnce()) -> [bool; 2] {
+/// thread, stays for so long that kicks are rare by then, and leaves the work by a jump.
+pub fn leaves_with_a_signal_behind(
+    signal: i32,
+    kick: i32,
+    leaving: Leaving,
+    work: impl FnOnce(),
+) -> SignalBehind {
+    const LONG: std::time::Duration = std::time::Duration::from_millis(200);
     static KICK: AtomicI32 = AtomicI32::new(0);
-    static SEEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+    static MASKED: AtomicBool = AtomicBool::new(false);
+    static LEFT: AtomicBool = AtomicBool::new(false);
+    static SEEN: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
     extern "C" fn leave(_: libc::c_int) {
+        if LEFT.swap(true, Ordering::AcqRel) {
+            return; // the timer goes on
+        }
         let kick = KICK.load(Ordering::Acquire);
         while mask_of_thread("SigPnd") & 1 << (kick - 1) == 0 {
             std::hint::spin_loop();
         }
+        let begun = std::time::Instant::now();
         SEEN[0].store(sees_blocked(kick), Ordering::Release);
-        // SAFETY: the child looks at its own mask, and ends.
+        // SAFETY: masks of our own; the child looks at its own mask, and ends.
         unsafe {
+            let (mut one, mut mask) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigaddset(&mut one, kick);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &one, &mut mask);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+            SEEN[2].store(!is_blocked_by_kernel(kick), Ordering::Release);
             let child = libc::fork();
             if child == 0 {
                 libc::_exit(is_blocked_by_kernel(kick).into());
@@ -681,21 +767,39 @@ pub fn leaves_with_a_signal_behind(signal: i32, kick: i32, work: impl FnOnce()) 
             while libc::waitpid(child, &mut status, 0) != child {} // a kick interrupts it
             SEEN[1].store(status != 0, Ordering::Release);
         }
-        jump_out();
+        while begun.elapsed() < LONG {
+            std::hint::spin_loop();
+        }
+        if MASKED.load(Ordering::Acquire) { jump_out_with_mask() } else { jump_out() }
     }
+    let masked = leaving == Leaving::JumpWithMask;
     KICK.store(kick, Ordering::Release);
+    MASKED.store(masked, Ordering::Release);
+    LEFT.store(false, Ordering::Release);
     // SAFETY: a handler of one argument.
     unsafe { libc::signal(signal, leave as *const () as usize) };
-    on_timer(signal, MILLISECOND, || assert!(jumped_out(work), "the handler leaves"));
-    // SAFETY: the signal is the caller's; no handler has come back from it.
-    unsafe {
-        libc::signal(signal, libc::SIG_IGN);
-        let mut one = std::mem::zeroed();
-        libc::sigemptyset(&mut one);
-        libc::sigaddset(&mut one, signal);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &one, std::ptr::null_mut());
-    }
-    SEEN.each_ref().map(|seen| seen.load(Ordering::Acquire))
+    let mut behind = false;
+    on_timer(signal, MILLISECOND, || {
+        let left = if masked { jumped_out_with_mask(work) } else { jumped_out(work) };
+        assert!(left, "the handler leaves");
+        match leaving {
+            Leaving::Jump => {
+                while is_blocked_by_kernel(kick) {
+                    std::hint::spin_loop();
+                }
+                let one = 1_u64 << (signal - 1);
+                // SAFETY: the kernel's mask, of 8 bytes.
+                unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_UNBLOCK, &raw const one, 0, 8) };
+            }
+            Leaving::JumpAndUnblock => unblock(signal),
+            Leaving::JumpWithMask => {}
+        }
+        behind = is_blocked_by_kernel(kick);
+    });
+    // SAFETY: the signal is the caller's.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+    let [by_handler, by_child, let_through] = SEEN.each_ref().map(|seen| seen.load(Ordering::Acquire));
+    SignalBehind { by_handler, by_child, let_through, behind }
 }
 
 /// What the calling thread would not have, had it not been left in the middle of something: signals that are blocked, but for `signal`, or no
