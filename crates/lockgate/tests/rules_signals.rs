@@ -474,7 +474,8 @@ fn left_with_a_kick_behind(leaving: host_sys::Leaving) -> host_sys::SignalBehind
     let options = DomainOptions::new().time_limit(Duration::from_millis(10));
     let domain = Guest::c(source).domain_with(options);
     let stay = domain.bind::<extern "C" fn()>("stay").unwrap();
-    host_sys::leaves_with_a_signal_behind(libc::SIGUSR2, libc::SIGSYS, leaving, || drop(stay.call()))
+    let work = || drop(stay.call());
+    host_sys::leaves_with_a_signal_behind(libc::SIGUSR2, libc::SIGSYS, leaving, domain.base(), work)
 }
 
 /// R14: what it was sent with comes with it, also if it is sent while the library works for a call. Red if such signals are sent again by their

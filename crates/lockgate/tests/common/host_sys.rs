@@ -729,22 +729,28 @@ pub struct SignalBehind {
     pub behind: bool,
 }
 
-/// Runs `work`, which is to be in a domain's code when the handler of `signal` comes. That one waits until another signal, `kick`, waits for the
+/// Runs `work`, which comes into the code of the domain at `base`, where the handler of `signal` interrupts it. That one waits until another signal, `kick`, waits for the
 /// thread, stays for so long that kicks are rare by then, and leaves the work by a jump.
 pub fn leaves_with_a_signal_behind(
     signal: i32,
     kick: i32,
     leaving: Leaving,
+    base: u64,
     work: impl FnOnce(),
 ) -> SignalBehind {
     const LONG: std::time::Duration = std::time::Duration::from_millis(200);
     static KICK: AtomicI32 = AtomicI32::new(0);
+    static BASE: AtomicU64 = AtomicU64::new(0);
     static MASKED: AtomicBool = AtomicBool::new(false);
     static LEFT: AtomicBool = AtomicBool::new(false);
     static SEEN: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
-    extern "C" fn leave(_: libc::c_int) {
-        if LEFT.swap(true, Ordering::AcqRel) {
-            return; // the timer goes on
+    extern "C" fn leave(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        // SAFETY: the kernel's argument of an SA_SIGINFO handler.
+        let at =
+            unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
+        let is_inside = at.wrapping_sub(BASE.load(Ordering::Acquire)) < lockgate_abi::window::STRIDE;
+        if !is_inside || LEFT.swap(true, Ordering::AcqRel) {
+            return; // not yet, or the timer goes on
         }
         let kick = KICK.load(Ordering::Acquire);
         while mask_of_thread("SigPnd") & 1 << (kick - 1) == 0 {
@@ -776,8 +782,14 @@ pub fn leaves_with_a_signal_behind(
     KICK.store(kick, Ordering::Release);
     MASKED.store(masked, Ordering::Release);
     LEFT.store(false, Ordering::Release);
-    // SAFETY: a handler of one argument.
-    unsafe { libc::signal(signal, leave as *const () as usize) };
+    BASE.store(base, Ordering::Release);
+    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = leave as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+    }
     let mut behind = false;
     on_timer(signal, MILLISECOND, || {
         let left = if masked { jumped_out_with_mask(work) } else { jumped_out(work) };
