@@ -1,6 +1,8 @@
 //! Calls that go on without their callers ([`Expiry::Detach`]): at any instruction, and in system calls that wait.
 
-use crate::common::host_sys::{in_child_of, signal_storm_every, thread_number};
+use crate::common::host_sys::{
+    AllMappings, in_child_of, is_ended_where_handlers_are_let_in, signal_storm_every, thread_number,
+};
 use crate::common::{Guest, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
@@ -556,6 +558,92 @@ fn signals_come_while_calls_are_handed_over() {
     });
     domain.until_ended(detached);
     assert!(detached > 0 && domain.usage().detached_failed == 0, "{detached}");
+}
+
+/// A handler that looks for its callers finds none of a call that was given away, and one that ends its thread ends nothing else. Red without
+/// `has_no_caller` in `hand_over`: frame information of the gate's leads to the stack that was the other thread's, and is gone with its call.
+#[test]
+fn handlers_unwind_while_calls_are_handed_over() {
+    let _watchdog = watchdog("unwinding and detached calls");
+    let (domain, told) = domain(options());
+    let mut ended = 0;
+    for round in 0..20 {
+        let threads = domain.usage().threads;
+        // Behind the handover, when the call that was given away is over, and its stack.
+        let is_over = || {
+            let usage = domain.usage();
+            let is_given_away = usage.detached > 0 || usage.detached_ended > round;
+            while is_given_away && domain.usage().threads > threads {
+                std::thread::yield_now();
+            }
+            is_given_away
+        };
+        ended += u64::from(is_ended_where_handlers_are_let_in(libc::SIGUSR2, is_over, || {
+            let error =
+                domain.within("sum_and_tell", detaching(2)).call(150_000).expect_err("it takes longer");
+            assert!(is_detached(&error), "{error}");
+        }));
+        told.recv().expect("a word");
+        domain.until_ended(round + 1);
+    }
+    assert!(ended > 0, "no handler came");
+    assert_eq!(domain.usage().detached_failed, 0);
+}
+
+/// Bindings need no handle, nor do their calls that go on, which end by themselves.
+#[test]
+fn a_detached_call_needs_no_handle() {
+    let _watchdog = watchdog("the end of a handle");
+    let (domain, _told) = domain(options().detached_limit(Duration::from_millis(50)));
+    let (keeps, forever) = (domain.keep(), domain.within_nullary("forever", detaching(20)));
+    drop(domain);
+    let error = forever.call().expect_err("it never ends");
+    assert!(is_detached(&error), "{error}");
+    drop(forever);
+    keeps.until_ended(1);
+    assert_eq!(keeps.detached_fault().expect("a fault").kind(), FaultKind::TimeOut);
+}
+
+/// What keeps a domain for a moment does not end it. Red if a function's domain comes as a handle.
+#[test]
+fn a_functions_domain_is_no_handle() {
+    let (domain, told) = domain(options());
+    let let_go = domain.bind_dynamic("long let_go(void)").expect("a function");
+    domain.within("spin", detaching(20)).call(3).expect_err("it takes longer");
+    drop(let_go.domain());
+    let_go.call(&[]).expect("it lives");
+    assert_eq!(told.recv().expect("a word").0, 3);
+    domain.until_ended(1);
+}
+
+/// Where there is no memory for a thread, or for what it needs, a call is stopped; the process goes on. Red with std's threads, which end the process
+/// without a mapping for their alternate stacks.
+#[test]
+fn a_call_is_stopped_where_mappings_run_out() {
+    let _watchdog = watchdog("mappings");
+    let child = in_child_of(false, || {
+        let (domain, _told) = domain(options().detached_limit(Duration::from_millis(200)));
+        let spin = domain.within("spin", detaching(2));
+        let (mut detached, mut stopped) = (0, 0);
+        let full = AllMappings::taken();
+        for left in 0..40 {
+            full.gives_back(left);
+            let error = spin.call(1).expect_err("it takes longer");
+            match () {
+                () if is_detached(&error) => detached += 1,
+                () if is_stopped(&error) => stopped += 1,
+                () => return Err(format!("{left} left: {error}")),
+            }
+            while domain.usage().detached > 0 {
+                std::thread::yield_now();
+            }
+        }
+        match detached > 0 && stopped > 0 {
+            true => Ok(()),
+            false => Err(format!("{detached} detached, {stopped} stopped")),
+        }
+    });
+    child.expect("a child that goes on");
 }
 
 /// A caller that ends leaves its call behind.

@@ -42,6 +42,7 @@ int stay(int which) {
     }
     return 7;
 }
+long stay_long(long which) { return stay(which); }
 int via(int which) { return inner(which); }
 int burn(int milliseconds) { return spin(milliseconds); }
 int descriptors(void) { int n = 0; while (dup(0) >= 0) n++; return errno == EMFILE ? n : -1; }
@@ -728,6 +729,25 @@ fn limits_hold_where_a_handler_is_always_next() {
             assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
         });
     }
+}
+
+/// A thread may be cancelled at the moment at which a limit interrupts it. Red, by the end of the process in some of such moments, if libc's signal
+/// interrupts the library's handlers: no frame of Rust's can be unwound by that.
+#[test]
+fn limits_hold_for_threads_that_are_cancelled_at_any_moment() {
+    const CANCELS: u64 = 1 << (32 - 1);
+    let _watchdog = watchdog("a thread that is cancelled when its limit comes");
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(2)));
+    let stay = domain.bind::<extern "C" fn(i64) -> i64>("stay_long").expect("an export");
+    let moments = (0..100).map(|round| 1_800 + round * 7919 % 1_500);
+    let cancelled = host_sys::cancelled_at_any_moment(stay.as_ptr(), 4, moments);
+    assert!(cancelled > 0, "{cancelled} of 100");
+    // The last one is the kick.
+    let signals = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+    for signal in signals.into_iter().chain([libc::SIGRTMAX()]) {
+        assert!(host_sys::mask_of_handler(signal) & CANCELS != 0, "signal {signal}");
+    }
+    assert_eq!(domain.bind::<Unary>("burn").unwrap().call(0).expect("another one"), 0);
 }
 
 /// Limits rest on no signal that the host may have taken, be it before the library came or after.

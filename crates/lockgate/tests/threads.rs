@@ -540,6 +540,16 @@ fn a_kill_and_the_end_of_the_handle_end_threads_of_the_module() {
     }
 }
 
+/// Bindings outlive the handle; threads do not, nor do others start. Red without `closed` in `Running::new`: the thread would keep the domain for ever.
+#[test]
+fn no_thread_starts_behind_the_handles_end() {
+    let domain = domain(DomainOptions::new().max_guest_threads(3));
+    let (start, keeps) = (domain.bind::<Binary>("start").unwrap(), domain.keep());
+    drop(domain);
+    assert_eq!(start.call(1, 1).expect("it lives"), -i64::from(libc::EAGAIN));
+    assert_eq!(keeps.usage().threads, 1);
+}
+
 /// Threads of this process with this name, of which the kernel keeps 15 bytes.
 fn threads_named(name: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("/proc is mounted").flatten();

@@ -12,7 +12,7 @@ use super::instance::Instance;
 use super::interruptions_sys::{Interruption, Left, Stage, XSAVE_SIZE};
 use super::layout::{GIVES_UP, GateRecord, Going};
 use super::places_sys::GONE;
-use super::thread_sys::ThreadState;
+use super::thread_sys::{ThreadState, has_no_caller};
 use crate::report::{Cause, RawFault, Registers};
 use crate::sync::atomic::AtomicU32;
 use std::ptr;
@@ -51,6 +51,7 @@ pub(super) unsafe fn hand_over(state: &ThreadState, gate: *mut GateRecord, one: 
         }
         // From here on the stack is another thread's: nothing of it is read, and the thread has no place there.
         (*gate).slot = GONE;
+        has_no_caller(gate);
         let registers = Registers { rsp: control + 8, ..Registers::default() };
         state.ends(RawFault { cause: Cause::Detached(limit), address: 0, entry: entered, registers });
         (*state.block).pending = 1;

@@ -10,8 +10,11 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// By which `pthread_cancel` ends a thread that allows it at any moment.
+pub(super) const CANCELS: c_int = 32;
+
 /// libc's own two signals, which it lets no program block.
-const LIBCS: u64 = bit(32) | bit(33);
+const LIBCS: u64 = bit(CANCELS) | bit(33);
 
 /// Of the mask of each signal's handler, what the kernel does not get: the handler may leave by a jump, and the mask stays then.
 static HELD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];

@@ -16,7 +16,7 @@ use super::layout::{
     first_header,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
-use super::mask_sys::{HOSTS, hold_more, hold_one, in_handler, settle_hosts, unblock};
+use super::mask_sys::{CANCELS, HOSTS, hold_more, hold_one, in_handler, settle_hosts, unblock};
 use super::must_end_sys::{may_detach, outer_must_stop, why_stop};
 use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
@@ -171,10 +171,11 @@ fn may_signal() -> Result<(), HostError> {
     Ok(())
 }
 
-/// Handlers of the library's own: none of the host's interrupts them, which might leave them by a jump or by its thread's end.
+/// Handlers of the library's own: none of the host's interrupts them, which might leave them by a jump or by its thread's end. Nor does a cancellation
+/// of a thread that allows it at any moment: no frame of Rust's can be unwound by that.
 fn ours(handler: usize) -> Action {
     let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64 | SA_RESTORER;
-    let mask = HOSTS.load(Ordering::Acquire);
+    let mask = HOSTS.load(Ordering::Acquire) | bit(CANCELS);
     Action { handler, flags, restorer: lockgate_host_sigreturn as *const () as usize, mask }
 }
 

@@ -575,16 +575,25 @@ pub(crate) fn leave_window_unless_inside(base: u64) {
     }
 }
 
-/// As a return address: of no function. Gates of the parent's calls lead there in a child.
+/// As a return address: of no function. Gates lead there whose calls are another process's, or another thread's.
 static NO_FUNCTION: u64 = 0;
+
+/// The call that a gate was entered from is not the thread's any more. Who unwinds what the gate has called (`pthread_exit`, `backtrace`) finds no caller
+/// of it, instead of memory that is gone.
+///
+/// # Safety
+/// A live gate's record, of the calling thread.
+pub(super) unsafe fn has_no_caller(gate: *mut GateRecord) {
+    // SAFETY: the caller's.
+    unsafe { (*gate).control = &raw const NO_FUNCTION as u64 };
+}
 
 /// rsp when a gate that had asked already has returned by it.
 pub(super) fn behind_no_function() -> u64 {
     (&raw const NO_FUNCTION).wrapping_add(1) as u64
 }
 
-/// In a forked child: the next call takes the slow path, and the end of the host's function that forked is looked at. Who unwinds that
-/// function (`pthread_exit`, `backtrace`) finds no caller of it instead of memory that is gone.
+/// In a forked child: the next call takes the slow path, and the end of the host's function that forked is looked at.
 pub(crate) fn leave_parent() {
     // SAFETY: our own block, and the records of this thread, in memory that the child has, too.
     unsafe {
@@ -592,7 +601,7 @@ pub(crate) fn leave_parent() {
         (*block()).pending = 1;
         let Some(state) = (*block()).state.as_ref() else { return };
         for record in state.records().filter(|record| (**record).kind == GATE) {
-            (*record.cast::<GateRecord>().cast_mut()).control = &raw const NO_FUNCTION as u64;
+            has_no_caller(record.cast::<GateRecord>().cast_mut());
         }
     }
 }

@@ -50,9 +50,10 @@ impl Drop for KeptDomain {
 }
 
 impl Drop for Domain {
-    /// Threads of the module's own end with the handle: else they would keep the domain for ever.
+    /// Threads of the module's own end with the handle, and none starts behind it: else they would keep the domain for ever.
     fn drop(&mut self) {
-        if let Some(core) = self.core.as_ref().filter(|core| !core.is_inherited() && core.has_guest_threads())
+        if let Some(core) = self.core.as_ref().filter(|core| !core.is_inherited())
+            && core.guest_threads().close()
         {
             core.kill();
         }
@@ -558,9 +559,9 @@ impl std::fmt::Debug for Domain {
 
 impl Dynamic {
     /// The domain that takes calls now: another instance after a restart that the binding survived. For callers that put arguments into its
-    /// memory; the handle keeps it alive.
-    pub fn domain(&self) -> Domain {
+    /// memory: this keeps it alive, and does not end it.
+    pub fn domain(&self) -> KeptDomain {
         let serving: Arc<dyn Any + Send + Sync> = self.binding.serving().clone();
-        Domain::from_core(serving.downcast().expect("nothing else is a domain"))
+        KeptDomain::new(serving.downcast().expect("nothing else is a domain"))
     }
 }

@@ -6,6 +6,7 @@ use crate::call::interruptions_sys::Left;
 use crate::call::thread_sys::ThreadState;
 use crate::call::{AnyDomain, attachment_sys, handover_sys, mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
+use crate::host::threads_sys;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
@@ -68,14 +69,14 @@ impl Core {
         }
         let Ok(entry) = Binding::going_on(self.clone(), &left, limit) else { return false };
         let life = Life::new(self.clone(), entry);
-        let name = format!("lockgate-{}", self.name()).replace('\0', "");
+        let name = format!("lockgate-{}", self.name());
         let ((tell, told), (send, come)) = (channel(), channel());
         let mask = mask_sys::seen();
         let live = move || {
             mask_sys::serve(mask);
             live(life, tell, come);
         };
-        let started = signals_sys::starting_a_thread(|| std::thread::Builder::new().name(name).spawn(live));
+        let started = signals_sys::starting_a_thread(|| threads_sys::start(&name, live));
         let Some(tid) = started.ok().and_then(|_| told.recv().ok()) else { return false };
         {
             let mut slots = self.slots();

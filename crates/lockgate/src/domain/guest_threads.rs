@@ -14,6 +14,8 @@ pub(super) struct GuestThreads {
 #[derive(Default)]
 pub(super) struct Books {
     pub running: u32,
+    /// The domain's handle is gone: the module starts none any more.
+    pub closed: bool,
     /// Those of them that count against the limit: all but the one that is about to tell the thread that waits for its end.
     pub counted: u32,
     /// How often one more was asked for.
@@ -58,7 +60,14 @@ impl GuestThreads {
         }
     }
 
-    /// A thread of the library's begins that is to go on with a call.
+    /// The module starts none from now on. True if there are any, of whatever kind.
+    pub fn close(&self) -> bool {
+        let mut books = self.books();
+        books.closed = true;
+        books.running > 0
+    }
+
+    /// A thread of the library's begins that is to go on with a call: as long as that may, and so with no handle, too.
     pub fn thread_begins(&self) {
         self.books().running += 1;
     }

@@ -4,6 +4,7 @@ use crate::binding::{Binding, Internal, Results};
 use crate::call::thread_sys::ThreadState;
 use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys, waiting_sys};
 use crate::error::{CallError, Panic};
+use crate::host::threads_sys;
 use crate::report::FaultKind;
 use lockgate_abi::symbol;
 use lockgate_syscall::{ThreadStart, Threads};
@@ -40,7 +41,7 @@ impl Running {
         let limit = core.options().limits.max_guest_threads;
         {
             let mut books = core.guest_threads().books();
-            if books.counted >= limit {
+            if books.closed || books.counted >= limit {
                 books.refused += 1;
                 return Err(Errno::AGAIN);
             }
@@ -98,8 +99,7 @@ impl Threads for Core {
             mask_sys::serve(mask);
             live(life, tell);
         };
-        let thread = std::thread::Builder::new().name(name.replace('\0', ""));
-        signals_sys::starting_a_thread(|| thread.spawn(live)).map_err(|_| Errno::AGAIN)?;
+        signals_sys::starting_a_thread(|| threads_sys::start(&name, live)).map_err(|_| Errno::AGAIN)?;
         // No answer comes if the thread found no place.
         told.recv().unwrap_or(Err(Errno::AGAIN))
     }
@@ -230,11 +230,6 @@ impl Core {
             self.process().thread_ended(&self.services(), life.start);
             end_life();
         }
-    }
-
-    /// True while threads that the module started live.
-    pub(super) fn has_guest_threads(&self) -> bool {
-        self.guest_threads().running() > 0
     }
 
     /// Whether the end of a program's first thread is that of the program.

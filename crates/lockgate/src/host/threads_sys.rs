@@ -1,9 +1,11 @@
 //! The host's threads: when they are not to be cancelled, and when they end.
 use super::fork_sys::Once;
-use std::ffi::{c_int, c_void};
+use rustix::io::Errno;
+use std::ffi::{CString, c_int, c_void};
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::os::unix::thread::JoinHandleExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -26,6 +28,60 @@ pub(crate) fn wakes_in_time() {
     // (Where a filter forbids it, times are as late as they were.)
     let _ = rustix::thread::set_current_timer_slack(Some(SLACK));
     let _ = lockgate_kernel::ask_for_short_turns(TURN);
+}
+
+/// Starts a thread for `body` that is not waited for. None of its memory is asked for by the new thread: what std does there before a closure runs ends
+/// the process if there is none (a mapping for an alternate stack).
+///
+/// # Errors
+/// There is no memory, or no thread more.
+pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Errno> {
+    /// Bytes of its stack, as std's threads have by default.
+    const STACK: usize = 2 << 20;
+    struct Start<F> {
+        name: CString,
+        body: F,
+    }
+    extern "C" fn run<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
+        // SAFETY: made by `Box` for this thread.
+        let Start { name, body } = *unsafe { Box::from_raw(start.cast::<Start<F>>()) };
+        // (A name is for those who look: the thread does without.)
+        let _ = rustix::thread::set_name(&name);
+        drop(name);
+        // (A panic, which has been told, ends the thread, as it does std's.)
+        let _ = catch_unwind(AssertUnwindSafe(body));
+        ptr::null_mut()
+    }
+    fn entry<F: FnOnce()>(_: &Start<F>) -> extern "C" fn(*mut c_void) -> *mut c_void {
+        run::<F>
+    }
+    let name = CString::new(name.replace('\0', "")).expect("no zeros");
+    let start = Box::new(Start { name, body });
+    let run = entry(&start);
+    let start = Box::into_raw(start);
+    // SAFETY: attributes that are made first and given back; the new thread owns what it is started with, if it is.
+    let result = unsafe {
+        let mut attributes = std::mem::zeroed();
+        let mut thread = 0;
+        match libc::pthread_attr_init(&mut attributes) {
+            0 => {
+                libc::pthread_attr_setstacksize(&mut attributes, STACK);
+                libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+                let result = libc::pthread_create(&mut thread, &attributes, run, start.cast());
+                libc::pthread_attr_destroy(&mut attributes);
+                result
+            }
+            error => error,
+        }
+    };
+    match result {
+        0 => Ok(()),
+        error => {
+            // SAFETY: no thread has it.
+            drop(unsafe { Box::from_raw(start) });
+            Err(Errno::from_raw_os_error(error))
+        }
+    }
 }
 
 /// Whether a `pthread_cancel` of the calling thread waits.

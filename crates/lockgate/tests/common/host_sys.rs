@@ -72,6 +72,153 @@ pub fn storm_of_faulting_handlers(signal: i32, work: impl FnOnce()) {
     storm(signal, MILLISECOND, fault, work);
 }
 
+/// Runs `work` on a thread of its own, where a handler of `signal` comes as soon as the library lets handlers in again, the first time that this is so
+/// `when` it says. It looks for its callers, as a profiler's does, and ends the thread. True if it has.
+pub fn is_ended_where_handlers_are_let_in(
+    signal: i32,
+    when: impl Fn() -> bool + Sync,
+    work: impl FnOnce() + Send,
+) -> bool {
+    const ENDED: u64 = 2_000;
+    type When = dyn Fn() -> bool + Sync;
+    thread_local! {
+        static WHEN: Cell<Option<*const When>> = const { Cell::new(None) };
+    }
+    unsafe extern "C" {
+        fn lockgate_let_to();
+    }
+    unsafe extern "C-unwind" fn end(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        // SAFETY: the kernel's argument of an SA_SIGINFO handler; what asks is there while the work goes on, of whose frames none has a destructor
+        // that matters.
+        unsafe {
+            let at = (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize];
+            if at as usize == lockgate_let_to as *const () as usize
+                && WHEN.get().is_some_and(|when| (*when)())
+            {
+                let mut callers = [std::ptr::null_mut(); 64];
+                assert!(libc::backtrace(callers.as_mut_ptr(), callers.len() as libc::c_int) > 0);
+                pthread_exit(ENDED as *mut libc::c_void);
+            }
+        }
+    }
+    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = end as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+    }
+    // (It allocates at its first call.)
+    // SAFETY: room for one.
+    unsafe { libc::backtrace(&mut std::ptr::null_mut(), 1) };
+    let when: &(dyn Fn() -> bool + Sync) = &when;
+    let ended = on_plain_thread(move || {
+        // SAFETY: a lifetime only: the thread ends before `when` goes.
+        WHEN.set(Some(unsafe { std::mem::transmute::<&(dyn Fn() -> bool + Sync), &'static When>(when) }));
+        on_timer(signal, 20_000, work);
+        WHEN.set(None);
+    });
+    ended == ENDED
+}
+
+/// Calls `function` on threads of their own that may be cancelled at any moment, and are, each so many microseconds after its start: how many were.
+pub fn cancelled_at_any_moment(
+    function: *const (),
+    argument: i64,
+    after: impl Iterator<Item = u64>,
+) -> usize {
+    const ASYNCHRONOUS: libc::c_int = 1;
+    unsafe extern "C-unwind" {
+        fn pthread_setcanceltype(kind: libc::c_int, old: *mut libc::c_int) -> libc::c_int;
+    }
+    struct Call(extern "C-unwind" fn(i64) -> i64, i64);
+    // No frame has anything to drop: a cancellation unwinds it.
+    extern "C-unwind" fn run(call: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the call outlives the thread; the thread's own kind of cancellation.
+        unsafe {
+            let Call(function, argument) = *call.cast::<Call>();
+            let mut before = 0;
+            pthread_setcanceltype(ASYNCHRONOUS, &raw mut before);
+            function(argument);
+            pthread_setcanceltype(before, &raw mut before);
+        }
+        std::ptr::null_mut()
+    }
+    const CANCELED: usize = usize::MAX;
+    let mut cancelled = 0;
+    for microseconds in after {
+        // SAFETY: the caller's function; the thread is joined before the call goes.
+        unsafe {
+            let mut call =
+                Call(std::mem::transmute::<*const (), extern "C-unwind" fn(i64) -> i64>(function), argument);
+            let run = std::mem::transmute::<MayEnd, Start>(run);
+            let (mut thread, mut result) = (0, std::ptr::null_mut());
+            assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), run, (&raw mut call).cast()), 0);
+            // The moment, which nothing depends on.
+            std::thread::sleep(std::time::Duration::from_micros(microseconds));
+            libc::pthread_cancel(thread);
+            assert_eq!(libc::pthread_join(thread, &mut result), 0);
+            cancelled += usize::from(result as usize == CANCELED);
+        }
+    }
+    cancelled
+}
+
+/// All kernel mappings that the process may have, but for those that it had.
+pub struct AllMappings {
+    at: *mut libc::c_void,
+    size: usize,
+}
+
+impl AllMappings {
+    const PAGE: usize = 4096;
+
+    pub fn taken() -> AllMappings {
+        let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").expect("a limit");
+        let size = (most.trim().parse::<usize>().expect("a number") + 2) * AllMappings::PAGE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping, in which each second page gets another protection, until there are no mappings left for that.
+        unsafe {
+            let at = libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0);
+            assert!(at != libc::MAP_FAILED, "no room");
+            let full = AllMappings { at, size };
+            let taken = (1..).find(|nth| !full.protect(*nth, libc::PROT_READ)).expect("they are");
+            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOMEM), "{taken}");
+            full
+        }
+    }
+
+    /// Two of them can be had again. Each `nth` once.
+    pub fn gives_back(&self, nth: usize) {
+        assert!(self.protect(nth + 1, libc::PROT_NONE));
+    }
+
+    fn protect(&self, nth: usize, rights: libc::c_int) -> bool {
+        let offset = 2 * nth * AllMappings::PAGE;
+        assert!(offset < self.size);
+        // SAFETY: a page of its own.
+        unsafe { libc::mprotect(self.at.byte_add(offset), AllMappings::PAGE, rights) == 0 }
+    }
+}
+
+impl Drop for AllMappings {
+    fn drop(&mut self) {
+        // SAFETY: its own.
+        unsafe { libc::munmap(self.at, self.size) };
+    }
+}
+
+/// The kernel's mask of the handler of a signal.
+pub fn mask_of_handler(signal: i32) -> u64 {
+    let mut action = [0_u64; 4];
+    // SAFETY: the kernel's action, whose mask of 8 bytes is its last word.
+    let done = unsafe {
+        libc::syscall(libc::SYS_rt_sigaction, signal, std::ptr::null::<u64>(), action.as_mut_ptr(), 8)
+    };
+    assert_eq!(done, 0);
+    action[3]
+}
+
 /// Runs `work` on a thread that, once it is in the code of the domain at `base`, never again executes two instructions without the handler of
 /// `signal` in between: it sends the signal again, which waits for its own end. (Anywhere else, the host would not get on.)
 pub fn signals_without_end(signal: i32, base: u64, work: impl FnOnce()) {
@@ -1254,6 +1401,10 @@ pub fn unblock(signal: i32) {
     }
 }
 
+/// What threads begin with, and the same where their ends may unwind it.
+type Start = extern "C" fn(*mut libc::c_void) -> *mut libc::c_void;
+type MayEnd = extern "C-unwind" fn(*mut libc::c_void) -> *mut libc::c_void;
+
 /// `pthread_exit` as a host function: no frame of Rust's lies between it and the gate.
 pub fn thread_exit() -> extern "C" fn(i64) {
     // SAFETY: one word in a register; that it never returns is no business of the caller's.
@@ -1262,7 +1413,7 @@ pub fn thread_exit() -> extern "C" fn(i64) {
 
 /// Runs `work` on a thread that std does not know, and waits for its end; returns what it gave to `pthread_exit`, or 0.
 pub fn on_plain_thread<F: FnOnce() + Send>(work: F) -> u64 {
-    extern "C" fn run<F: FnOnce()>(work: *mut libc::c_void) -> *mut libc::c_void {
+    extern "C-unwind" fn run<F: FnOnce()>(work: *mut libc::c_void) -> *mut libc::c_void {
         // SAFETY: the spawner's own option, which outlives the thread.
         if let Some(work) = unsafe { (*work.cast::<Option<F>>()).take() } {
             work();
@@ -1275,7 +1426,8 @@ pub fn on_plain_thread<F: FnOnce() + Send>(work: F) -> u64 {
     unsafe {
         let mut thread = 0;
         let attributes = std::ptr::null();
-        assert_eq!(libc::pthread_create(&mut thread, attributes, run::<F>, (&raw mut work).cast()), 0);
+        let run = std::mem::transmute::<MayEnd, Start>(run::<F>);
+        assert_eq!(libc::pthread_create(&mut thread, attributes, run, (&raw mut work).cast()), 0);
         assert_eq!(libc::pthread_join(thread, &mut result), 0);
     }
     result as u64
