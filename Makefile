@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup check-setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier returns systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers findings clean
+.PHONY: help setup check-setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check check-lints test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier returns systems redis servers libclangs torture forks crowd stubs-hammer stubs-differ stubs-headers stubs-libraries fuzz evidence man layers findings clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -198,6 +198,10 @@ forks: setup ## forks in the middle of other threads' calls, COUNT=1000000 (hour
 	scripts/forks.sh $(COUNT)
 
 SECONDS ?= 600
+PROGRAMS ?= 1000
+crowd: setup ## PROGRAMS=1000 programs in one process, one in a hundred crashes each second for SECONDS=600: no other connection is lost, nothing grows
+	LOCKGATE_CROWD_PROGRAMS=$(PROGRAMS) LOCKGATE_CROWD_SECONDS=$(SECONDS) cargo test --release --locked -p lockgate-cli --test suites up_many:: -- --nocapture
+
 stubs-hammer: ## random answers to every function of share/stubs under sanitizers, SECONDS=600 for each header
 	LOCKGATE_HAMMER_SECONDS=$(SECONDS) cargo test --locked -p lockgate-cli --test suites hammer:: -- --nocapture
 

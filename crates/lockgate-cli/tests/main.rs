@@ -25,4 +25,5 @@ mod threads;
 mod traps;
 mod up;
 mod up_calls;
+mod up_many;
 mod up_share;

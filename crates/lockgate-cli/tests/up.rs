@@ -701,6 +701,34 @@ fn rust_has_the_same() {
     assert!(told.iter().any(|told| told.contains("write to a null pointer")), "{told:?}");
 }
 
+/// Asks for the end of all when the first has started.
+struct EndsAtOnce(lockgate_programs::Handle);
+
+impl Observer for EndsAtOnce {
+    fn event(&self, _: &str, event: &Event<'_>) {
+        if matches!(event, Event::Started) {
+            self.0.close();
+        }
+    }
+
+    fn line(&self, _: &str, _: &Line) {}
+}
+
+/// Many take a while to start, and a request to end does not wait for them.
+#[test]
+fn a_request_to_end_is_heard_while_programs_start() {
+    let module = Module::open(&*SERVICE).unwrap();
+    let mut programs = Programs::new();
+    for name in ["a", "b", "c"] {
+        let options = DomainOptions::new().arguments(["service", "plain"]);
+        programs.add(Spec::new(name, &module, options, Grants::default())).unwrap();
+    }
+    let observer = EndsAtOnce(programs.handle());
+    let ends = programs.run(&observer).unwrap();
+    let runs: Vec<u64> = ends.programs().iter().map(|program| program.totals.runs).collect();
+    assert_eq!(runs, [1, 0, 0]);
+}
+
 /// Whatever `lockgate run` can be told of a domain, a file can say of a program.
 #[test]
 fn every_limit_of_run_has_a_key() {
@@ -1380,4 +1408,9 @@ fn what_the_machine_lacks_is_told_at_the_start() {
     let (status, said, told) = Site::new(&many).ended();
     assert!(status == 125 && said.is_empty(), "{status}: {said}");
     assert!(told.contains("kernel mappings") && told.contains("raise vm.max_map_count"), "{told}");
+    // And so do those of each program, and of its thread: 23.
+    let names: Vec<String> = (0..=most / 23).map(|n| format!("m{n}")).collect();
+    let many: Vec<_> = names.iter().map(|name| (name.as_str(), "arguments = ['says', 'it']")).collect();
+    let (status, said, told) = Site::new(&many).ended();
+    assert!(status == 125 && said.is_empty() && told.contains("kernel mappings"), "{status}: {said} {told}");
 }

@@ -2,12 +2,14 @@
 //! end, and so has what is kept of a program.
 
 use lockgate_kernel::locked;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, ioctl_fionread};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -19,6 +21,12 @@ pub const TAIL: usize = 64 << 10;
 
 /// Bytes that are read at once, from one stream before the next has its turn.
 const TURN: usize = 16 << 10;
+
+/// Streams that are read before orders have their turn.
+const AT_ONCE: usize = 64;
+
+/// What [`Logs::ring`] is known by, where a source is by its number.
+const WAKE: u64 = u64::MAX;
 
 /// Bytes that a line costs in memory, beside its own.
 const LINE_COST: usize = 64;
@@ -106,8 +114,8 @@ impl Kept {
 
 /// What the thread is asked for.
 enum Order {
-    /// Read this stream of a program's run.
-    Read(Source),
+    /// Read this stream of a program's run, which the kernel reports by this number.
+    Read(u64, Source),
     /// The run has ended: read what there is, and say so.
     Finish { program: usize, life: u64, done: Sender<()> },
 }
@@ -130,15 +138,20 @@ pub type Sink<'a> = dyn FnMut(usize, u64, &Line) + Send + 'a;
 #[derive(Clone)]
 pub struct Logs {
     orders: Sender<Order>,
-    /// Ends a `poll`.
+    /// Ends a wait.
     wake: Arc<OwnedFd>,
+    epoll: Arc<OwnedFd>,
+    /// Streams so far.
+    count: Arc<AtomicU64>,
 }
 
 /// The side of the thread.
 pub struct Reader {
     orders: Receiver<Order>,
     wake: Arc<OwnedFd>,
-    sources: Vec<Source>,
+    /// Says which have something: there may be thousands, and nearly all of them are silent.
+    epoll: Arc<OwnedFd>,
+    sources: BTreeMap<u64, Source>,
     tails: Tails,
 }
 
@@ -149,9 +162,12 @@ pub struct Reader {
 pub fn logs() -> io::Result<(Logs, Reader, Tails)> {
     let (sender, orders) = channel();
     let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+    let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+    epoll::add(&*epoll, &*wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
     let tails = Tails::default();
-    let reader = Reader { orders, wake: wake.clone(), sources: Vec::new(), tails: tails.clone() };
-    Ok((Logs { orders: sender, wake }, reader, tails))
+    let sources = BTreeMap::new();
+    let reader = Reader { orders, wake: wake.clone(), epoll: epoll.clone(), sources, tails: tails.clone() };
+    Ok((Logs { orders: sender, wake, epoll, count: Arc::default() }, reader, tails))
 }
 
 impl Logs {
@@ -162,8 +178,10 @@ impl Logs {
     pub fn read(&self, program: usize, life: u64, stream: Stream, pipe: OwnedFd) -> io::Result<()> {
         // Of this end only: a description of its own.
         fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        epoll::add(&*self.epoll, &pipe, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
         let source = Source { program, life, stream, pipe, begun: Vec::new(), is_over: false };
-        self.order(Order::Read(source));
+        self.order(Order::Read(number, source));
         Ok(())
     }
 
@@ -196,13 +214,21 @@ impl Drop for Logs {
 impl Reader {
     /// Reads until no handle is left that could ask for it.
     pub fn serve(mut self, sink: &mut Sink<'_>) {
+        let mut events = Vec::with_capacity(AT_ONCE);
         loop {
-            self.wait();
-            let _ = rustix::io::read(&*self.wake, &mut [0_u8; 8]);
-            self.read_each(sink);
+            events.clear();
+            // (Interrupted, it looks in vain.)
+            let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), None);
+            // A turn for each: one that writes without end does not keep others from being read, since the kernel lists it behind them next time.
+            for event in &events {
+                match event.data.u64() {
+                    WAKE => drop(rustix::io::read(&*self.wake, &mut [0_u8; 8])),
+                    source => self.read(source, sink),
+                }
+            }
             loop {
                 match self.orders.try_recv() {
-                    Ok(Order::Read(source)) => self.sources.push(source),
+                    Ok(Order::Read(number, source)) => drop(self.sources.insert(number, source)),
                     Ok(Order::Finish { program, life, done }) => {
                         self.finish(program, life, sink);
                         let _ = done.send(());
@@ -214,24 +240,20 @@ impl Reader {
         }
     }
 
-    fn wait(&self) {
-        let mut waits = vec![PollFd::new(&*self.wake, PollFlags::IN)];
-        waits.extend(self.sources.iter().map(|source| PollFd::new(&source.pipe, PollFlags::IN)));
-        // (Interrupted, it looks in vain.)
-        let _ = poll(&mut waits, None);
-    }
-
-    /// A turn for each stream: one that writes without end does not keep others from being read.
-    fn read_each(&mut self, sink: &mut Sink<'_>) {
-        for source in &mut self.sources {
-            source.turn(&self.tails, sink);
+    fn read(&mut self, number: u64, sink: &mut Sink<'_>) {
+        // (The order to read it may be on its way.)
+        let Some(source) = self.sources.get_mut(&number) else { return };
+        source.turn(&self.tails, sink);
+        if source.is_over {
+            source.leave(&self.epoll);
+            self.sources.remove(&number);
         }
-        self.sources.retain(|source| !source.is_over);
     }
 
     /// Everything that a run has written. It writes no more, but others may that were given its streams: they are not read to their end.
     fn finish(&mut self, program: usize, life: u64, sink: &mut Sink<'_>) {
-        self.sources.retain_mut(|source| {
+        let epoll = &self.epoll;
+        self.sources.retain(|_, source| {
             let is_his = (source.program, source.life) == (program, life);
             if is_his {
                 let mut left = ioctl_fionread(&source.pipe).unwrap_or_default();
@@ -242,6 +264,7 @@ impl Reader {
                     }
                 }
                 source.end(&self.tails, sink);
+                source.leave(epoll);
             }
             !is_his
         });
@@ -289,6 +312,11 @@ impl Source {
         if !self.begun.is_empty() {
             self.emit(tails, sink);
         }
+    }
+
+    /// Nothing is heard of it any more, though a copy of the descriptor may be open, in a forked child.
+    fn leave(&self, epoll: &OwnedFd) {
+        let _ = epoll::delete(epoll, &self.pipe);
     }
 
     fn emit(&mut self, tails: &Tails, sink: &mut Sink<'_>) {

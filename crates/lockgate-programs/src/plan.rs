@@ -122,6 +122,8 @@ struct Entry {
     began: Duration,
     /// When it is to be started again, or killed.
     due: Option<Duration>,
+    /// Programs that depend on it.
+    users: Vec<usize>,
 }
 
 /// Several programs.
@@ -149,8 +151,14 @@ impl Plan {
             last: None,
             began: Duration::ZERO,
             due: None,
+            users: Vec::new(),
         };
-        let entries = rules.into_iter().map(entry).collect();
+        let mut entries: Vec<Entry> = rules.into_iter().map(entry).collect();
+        for program in 0..entries.len() {
+            for other in entries[program].rules.depends_on.clone() {
+                entries[other].users.push(program);
+            }
+        }
         Plan { entries, actions: Vec::new(), failures: Vec::new(), is_closing: false }
     }
 
@@ -272,7 +280,8 @@ impl Plan {
         }
     }
 
-    /// Everything that can be done now.
+    /// What can be done now, but for starts after the first: where many are to start, their caller hears meanwhile of what has happened. Nothing is
+    /// left when there is nothing to do.
     pub fn step(&mut self, now: Duration) -> Vec<Action> {
         while self.settle(now) {}
         std::mem::take(&mut self.actions)
@@ -288,8 +297,11 @@ impl Plan {
     }
 
     fn settle_one(&mut self, program: usize, now: Duration) -> bool {
-        let is_last = !self.has_user_that_ends(program);
-        let blocked = self.blocked_by(program);
+        let (state, wish) = (self.entries[program].state, self.entries[program].wish);
+        // (Each step looks at every program, and there may be a thousand: only at what is asked below.)
+        let is_last = wish != Wish::Up && !self.has_user_that_ends(program);
+        let blocked = if state == State::Waiting { self.blocked_by(program) } else { None };
+        let one_starts = self.actions.iter().any(|action| matches!(action, Action::Start(_)));
         let entry = &mut self.entries[program];
         let is_due = entry.due.is_some_and(|due| due <= now);
         match (entry.state, entry.wish) {
@@ -319,11 +331,12 @@ impl Plan {
                 entry.was_ready = false;
                 entry.in_a_row = 0;
             }
-            (State::Restarting, Wish::Up) if is_due => {
+            (State::Restarting, Wish::Up) if is_due && !one_starts => {
                 entry.restarts += 1;
                 self.start(program, now);
             }
             (State::Waiting, Wish::Up) => match blocked {
+                None if one_starts => return false,
                 None => self.start(program, now),
                 Some(Blocked::Until) => return false,
                 Some(Blocked::For(other)) => {
@@ -348,8 +361,11 @@ impl Plan {
 
     /// Whether another that depends on it is to end as well, and has not.
     fn has_user_that_ends(&self, program: usize) -> bool {
-        let ends = |entry: &Entry| entry.state.is_alive() && entry.wish != Wish::Up;
-        self.entries.iter().any(|entry| entry.rules.depends_on.contains(&program) && ends(entry))
+        let ends = |user: &usize| {
+            let entry = &self.entries[*user];
+            entry.state.is_alive() && entry.wish != Wish::Up
+        };
+        self.entries[program].users.iter().any(ends)
     }
 
     /// What keeps it from starting, of what it depends on.
@@ -427,6 +443,18 @@ mod tests {
         plan.ready(0, plan.life(0));
         assert_eq!(start_all(&mut plan, Duration::ZERO), [1]);
         assert_eq!((plan.state(0), plan.state(1)), (State::Running, State::Running));
+    }
+
+    /// Many take a while: who asks for their end is heard between two starts, and those that have not started do not.
+    #[test]
+    fn a_request_to_end_is_heard_between_starts() {
+        let mut plan = Plan::new(vec![rules(&[]); 3]);
+        assert_eq!(plan.step(Duration::ZERO), [Start(0)]);
+        plan.started(0);
+        plan.close();
+        let left = plan.step(Duration::ZERO);
+        assert!(left.contains(&Terminate(0)) && !left.contains(&Start(1)), "{left:?}");
+        assert_eq!([plan.state(1), plan.state(2)], [State::Stopped; 2]);
     }
 
     #[test]

@@ -521,7 +521,7 @@ struct Made {
 impl Running<'_> {
     fn serve(&mut self, messages: &Receiver<Message>) {
         loop {
-            self.act();
+            self.act(messages);
             self.answer();
             if self.plan.is_over() {
                 return;
@@ -545,7 +545,8 @@ impl Running<'_> {
         self.observer.event(&self.specs[program].name, event);
     }
 
-    fn act(&mut self) {
+    /// Does what is to be done, and hears meanwhile: a thousand programs take seconds to start, and a request to end does not wait for that.
+    fn act(&mut self, messages: &Receiver<Message>) {
         loop {
             let actions = self.plan.step(self.now());
             if actions.is_empty() {
@@ -572,6 +573,9 @@ impl Running<'_> {
                         self.tell(program, &Event::GaveUp(&self.specs[other].name));
                     }
                 }
+            }
+            while let Ok(message) = messages.try_recv() {
+                self.hear(message);
             }
         }
     }

@@ -359,7 +359,9 @@ pub(crate) fn has_room() -> Result<(), CallError> {
     let stack = match known() {
         Some(state) if state.owner.is_here() => state.stack.clone(),
         _ if DETACHED_ROUNDS.get() > 0 => stack_sys::known(),
-        _ => stack_sys::own(),
+        Some(_) => stack_sys::own(),
+        // One that makes domains for others to run, perhaps many: libc would read all of the process's mappings each time to tell of the first thread.
+        None => stack_sys::known_or_own(),
     };
     match stack.contains(&rsp) && rsp - stack.start < START_STACK {
         true => Err(CallError::TooDeep),

@@ -31,9 +31,14 @@ pub(crate) fn known() -> Range<u64> {
     OWN.get().0..OWN.get().1
 }
 
+/// The same; asks libc if it never was.
+pub(crate) fn known_or_own() -> Range<u64> {
+    Some(known()).filter(|stack| !stack.is_empty()).unwrap_or_else(own)
+}
+
 /// Bytes that are left of it, as far as that is known: 0 on the stack of a coroutine of the host's.
 pub(crate) fn left() -> usize {
-    let stack = Some(known()).filter(|stack| !stack.is_empty()).unwrap_or_else(own);
+    let stack = known_or_own();
     let here = frame_address();
     if stack.contains(&here) { (here - stack.start) as usize } else { 0 }
 }
