@@ -506,6 +506,12 @@ impl Domain {
             return Err(ResetError::Forked(self.name().to_owned()));
         }
         admit_sys::may_start(self.core()).map_err(ResetError::Caller)?;
+        self.begin_again(starting)
+    }
+
+    /// Never inlined: the caller has looked whether there is stack for this frame.
+    #[inline(never)]
+    fn begin_again(&mut self, starting: impl FnOnce(KeptDomain)) -> Result<(), ResetError> {
         signals_sys::look_again();
         let core = self.core.take().expect("present between calls");
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
