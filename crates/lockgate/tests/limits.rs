@@ -750,6 +750,35 @@ fn limits_hold_for_threads_that_are_cancelled_at_any_moment() {
     assert_eq!(domain.bind::<Unary>("burn").unwrap().call(0).expect("another one"), 0);
 }
 
+/// Red if each kill is told to all threads, whatever it ends: a host that kills a dead domain again and again would interrupt all that it does itself.
+#[test]
+fn a_dead_domain_is_killed_without_a_word() {
+    let _watchdog = watchdog("kills of a dead domain");
+    let (dead, other) = (domain(DomainOptions::new()), domain(DomainOptions::new()));
+    dead.kill();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let (tell, told) = std::sync::mpsc::channel();
+    let interrupts = std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            // From here on it is a thread that is told of kills.
+            other.bind::<Unary>("burn").unwrap().call(0).expect("a call");
+            tell.send(()).expect("a receiver");
+            let mut interrupts = 0;
+            let mut ends = [rustix::event::PollFd::new(&reader, rustix::event::PollFlags::IN)];
+            while let Err(rustix::io::Errno::INTR) = rustix::event::poll(&mut ends, None) {
+                interrupts += 1;
+            }
+            interrupts
+        });
+        told.recv().expect("it waits");
+        (0..100).for_each(|_| dead.kill());
+        drop(writer);
+        waits.join().expect("a thread")
+    });
+    assert_eq!(interrupts, 0);
+    assert!(dead.bind::<Unary>("burn").unwrap().call(0).is_err());
+}
+
 /// Limits rest on no signal that the host may have taken, be it before the library came or after.
 #[test]
 fn limits_hold_where_all_signals_are_the_hosts() {

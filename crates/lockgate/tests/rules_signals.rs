@@ -436,6 +436,15 @@ fn r14_a_signal_that_was_sent_has_its_handlers_mask() {
     }
 }
 
+/// The signal that comes first is the host's, too, if another one has sent it. Red if whatever was queued is a kick: the host's handler never runs.
+#[test]
+fn a_signal_that_the_host_queues_is_no_kick() {
+    let _handlers = own_handlers();
+    let domain = guest().domain();
+    domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    assert_eq!(host_sys::queued_to_itself(libc::SIGSYS, 0x5a5a), Some(0x5a5a));
+}
+
 /// A kick that waits behind a handler of the host's is blocked meanwhile, and waits whatever that handler asks for: neither the handler nor a child that
 /// it forks knows of it, and if it leaves by a jump, the kick comes. Red if the thread's mask is all that says so: a program that is started from
 /// there would be ended by what its own filter traps.

@@ -371,11 +371,12 @@ impl Instance {
         self.spent.store(true, Ordering::Release);
     }
 
-    /// Calls in progress end where they ask, and no new one is let in.
-    pub(super) fn close(&self) {
-        self.killed.store(true, Ordering::Release);
+    /// Calls in progress end where they ask, and no new one is let in. False if that was so already.
+    pub(super) fn close(&self) -> bool {
+        let was_open = !self.killed.swap(true, Ordering::AcqRel);
         self.admissions.close();
         self.process.kill();
+        was_open
     }
 }
 

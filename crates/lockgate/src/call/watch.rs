@@ -477,10 +477,10 @@ impl Instance {
 
     /// Ends all calls in progress and refuses new ones.
     pub fn kill(&self) {
-        if self.is_inherited() {
+        // (All threads are told once: a host may kill what is dead as often as it likes.)
+        if self.is_inherited() || !self.close() {
             return;
         }
-        self.close();
         tell_of_kill(self.base());
         // Who waits for a turn is in no call of the domain's, and learns it now.
         exclusive_sys::wake_all(self.owner());

@@ -335,6 +335,32 @@ pub fn both_at_once(fault: i32, other: i32, masks: bool) -> String {
     ORDER.iter().map(|slot| slot.load(Ordering::SeqCst) as u8 as char).collect()
 }
 
+/// Has a handler of `signal`, and sends this thread one with a value: that which the handler was told.
+pub fn queued_to_itself(signal: i32, value: usize) -> Option<usize> {
+    thread_local! {
+        static TOLD: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+    extern "C" fn came(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the kernel's argument of an SA_SIGINFO handler.
+        TOLD.set(Some(unsafe { (*info).si_value().sival_ptr as usize }));
+    }
+    unsafe extern "C" {
+        fn pthread_sigqueue(thread: libc::pthread_t, signal: libc::c_int, value: libc::sigval)
+        -> libc::c_int;
+    }
+    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises; the thread itself.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = came as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+        let value = libc::sigval { sival_ptr: value as *mut libc::c_void };
+        assert_eq!(pthread_sigqueue(libc::pthread_self(), signal, value), 0);
+        libc::signal(signal, libc::SIG_DFL);
+    }
+    TOLD.get()
+}
+
 /// How many signals of a timer's came with its value, and how many without, while `work` was done again and again, until there were so many.
 pub fn values_of_timer(signal: i32, nanoseconds: u32, many: usize, work: impl Fn()) -> [usize; 2] {
     const VALUE: usize = 0x5a5a_0102_0304;
