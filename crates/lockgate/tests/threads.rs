@@ -540,6 +540,31 @@ fn a_kill_and_the_end_of_the_handle_end_threads_of_the_module() {
     }
 }
 
+/// Where the process has no address space left, a thread starts, or the module hears that it does not.
+#[test]
+fn threads_start_or_do_not_where_space_runs_out() {
+    let _watchdog = watchdog("threads without space");
+    let (mut started, mut refused) = (0, 0);
+    for step in 0..60 {
+        let child = host_sys::in_child_of(false, || {
+            let domain = domain(DomainOptions::new().max_guest_threads(3));
+            let sum = domain.bind::<Unary>("sum").unwrap();
+            host_sys::limit_address_space(host_sys::address_space() + step * (64 << 10));
+            match sum.call(1) {
+                Ok(5) => Ok(()),
+                Ok(-1) => Err("refused".to_owned()),
+                other => panic!("{other:?}"),
+            }
+        });
+        match child {
+            Ok(()) => started += 1,
+            Err(what) if what == "the child ended with 1" => refused += 1,
+            Err(what) => panic!("{step}: {what}"),
+        }
+    }
+    assert!(started > 0 && refused > 0, "{started} started, {refused} refused");
+}
+
 /// Bindings outlive the handle; threads do not, nor do others start. Red without `closed` in `Running::new`: the thread would keep the domain for ever.
 #[test]
 fn no_thread_starts_behind_the_handles_end() {

@@ -1361,6 +1361,12 @@ pub fn all_signals_at_once() -> (usize, usize) {
     (NESTED.load(Ordering::Relaxed), all.len())
 }
 
+/// The address space that this process has, bytes.
+pub fn address_space() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("/proc is mounted");
+    pages.split_whitespace().next().and_then(|pages| pages.parse::<u64>().ok()).expect("a number") * 4096
+}
+
 /// Limits the address space of this process, bytes; `u64::MAX` lifts the limit.
 pub fn limit_address_space(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: u64::MAX };
