@@ -7,7 +7,7 @@ use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
 use crate::text_sys::put_part;
-use lockgate::{AtThreadEnd, CallError, Domain, KeptDomain, Pool, PooledDomain, ResetError, Usage};
+use lockgate::{AtThreadEnd, CallError, Domain, Fault, KeptDomain, Pool, PooledDomain, ResetError, Usage};
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
 use std::mem::ManuallyDrop;
@@ -286,13 +286,21 @@ pub extern "C" fn lg_domain_guest_threads_fault(domain: Handle<DomainObject>) ->
     guarded(|| {
         domain.with(|domain| match domain.guest_threads_fault() {
             None => domain.guest_threads_error(|error| Err(Failure::from(error))).unwrap_or(Ok(())),
-            Some(fault) => Err(Failure {
-                status: Status::Fault,
-                message: fault.to_string(),
-                fault: Some(Ended::Here(Box::new(fault))),
-            }),
+            Some(fault) => Err(faulted(fault)),
         })
     })
+}
+
+/// What the last call did wrong that went on without its caller.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_detached_fault(domain: Handle<DomainObject>) -> i32 {
+    guarded(|| domain.with(|domain| domain.detached_fault().map_or(Ok(()), |fault| Err(faulted(fault)))))
+}
+
+/// A fault that no call tells.
+fn faulted(fault: Fault) -> Failure {
+    let message = fault.to_string();
+    Failure { status: Status::Fault, message, fault: Some(Ended::Here(Box::new(fault))) }
 }
 
 /// Returns a domain to its pristine image.
@@ -378,6 +386,10 @@ pub struct CUsage {
     threads: u32,
     descriptors: u32,
     calls: u32,
+    detached: u32,
+    detached_ended: u64,
+    detached_failed: u64,
+    detached_settled: u64,
 }
 
 impl From<Usage> for CUsage {
@@ -391,6 +403,10 @@ impl From<Usage> for CUsage {
             threads: usage.threads,
             descriptors: usage.descriptors,
             calls: usage.calls,
+            detached: usage.detached,
+            detached_ended: usage.detached_ended,
+            detached_failed: usage.detached_failed,
+            detached_settled: usage.detached_settled,
         }
     }
 }

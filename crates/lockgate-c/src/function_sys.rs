@@ -4,11 +4,11 @@ use crate::call::{freed, guarded, made, value};
 use crate::domain_sys::DomainObject;
 use crate::handle::{Handle, Handled};
 use crate::host_function_sys::Code;
-use crate::policy::{policy, word};
+use crate::policy::{call_limit, policy, word};
 use crate::text_sys::{put, slice, text};
 use crate::value_sys::{CValue, read_values, result_place};
 use lockgate::{Dynamic, Policy};
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
 /// What `lg_function` stands for.
@@ -42,6 +42,26 @@ pub unsafe extern "C" fn lg_bind(
         let prototype = unsafe { text(prototype, "prototype")? };
         let policy = policy(asked, Policy::default())?;
         domain.with(|domain| Ok(FunctionObject::new(domain.bind_dynamic_with(prototype, policy)?)))
+    })
+}
+
+/// Binds a function of a domain, for calls within a time limit of the caller's own.
+///
+/// # Safety
+/// `prototype` is a string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_bind_within(
+    domain: Handle<DomainObject>,
+    prototype: *const c_char,
+    asked: u32,
+    milliseconds: u64,
+    on_expiry: c_int,
+) -> Handle<FunctionObject> {
+    made(|| {
+        // SAFETY: the caller's string.
+        let prototype = unsafe { text(prototype, "prototype")? };
+        let (policy, limit) = (policy(asked, Policy::default())?, call_limit(milliseconds, on_expiry)?);
+        domain.with(|domain| Ok(FunctionObject::new(domain.bind_dynamic_within(prototype, policy, limit)?)))
     })
 }
 

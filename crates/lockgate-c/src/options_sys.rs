@@ -102,6 +102,12 @@ pub extern "C" fn lg_options_time_limit(options: Handle<OptionsObject>, millisec
     options.change(|options| Ok(options.time_limit(Duration::from_millis(milliseconds))))
 }
 
+/// Limit of calls that go on without their callers, milliseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_detached_limit(options: Handle<OptionsObject>, milliseconds: u64) -> i32 {
+    options.change(|options| Ok(options.detached_limit(Duration::from_millis(milliseconds))))
+}
+
 /// CPU time limit, milliseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_cpu_limit(options: Handle<OptionsObject>, milliseconds: u64) -> i32 {

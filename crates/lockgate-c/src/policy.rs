@@ -1,6 +1,7 @@
 //! `lg_policy`: a policy in one word.
 use crate::error::Failure;
-use lockgate::{OnFailure, Policy, Properties, Rights};
+use lockgate::{CallLimit, Expiry, OnFailure, Policy, Properties, Rights};
+use std::time::Duration;
 
 /// Bits of `lg_policy`: the client's properties, the server's, and what is counted.
 const SERVER: u32 = 8;
@@ -67,6 +68,16 @@ pub(crate) fn on_failure(asked: Option<&COnFailure>) -> OnFailure {
         Some(c) if c.propagate != 0 => OnFailure::Propagate,
         Some(c) => OnFailure::Return(c.value),
     }
+}
+
+/// A caller's limit, with `enum lg_expiry`.
+pub(crate) fn call_limit(milliseconds: u64, on_expiry: i32) -> Result<CallLimit, Failure> {
+    let on_expiry = match on_expiry {
+        0 => Expiry::Stop,
+        1 => Expiry::Detach,
+        _ => return Err(Failure::argument(format!("{on_expiry} is no expiry: LG_STOP or LG_DETACH"))),
+    };
+    Ok(CallLimit::new(Duration::from_millis(milliseconds)).on_expiry(on_expiry))
 }
 
 /// `enum lg_rights`.

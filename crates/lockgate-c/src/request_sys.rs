@@ -3,7 +3,7 @@ use crate::call::{freed, made};
 use crate::described::Described;
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
-use crate::policy::{COnFailure, on_failure, policy};
+use crate::policy::{COnFailure, call_limit, on_failure, policy};
 use crate::principal_sys::{CToken, number};
 use crate::text_sys::text;
 use lockgate::{Allow, Export, Policy, Rebind, Request, Version};
@@ -131,6 +131,16 @@ pub unsafe extern "C" fn lg_request_newest(name: *const c_char) -> Handle<Reques
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_request_wait(request: Handle<RequestObject>, milliseconds: u64) -> i32 {
     request.change(|request| Ok(request.wait(Duration::from_millis(milliseconds))))
+}
+
+/// How long calls may take, and what becomes of one that takes longer.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_request_within(
+    request: Handle<RequestObject>,
+    milliseconds: u64,
+    on_expiry: c_int,
+) -> i32 {
+    request.change(|request| Ok(request.within(call_limit(milliseconds, on_expiry)?)))
 }
 
 /// What the client asks for.

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use support::Part;
 
-const PROGRAMS: [&str; 18] = [
+const PROGRAMS: [&str; 19] = [
     "modules",
     "calls",
     "domains",
+    "detached",
     "memory",
     "callbacks",
     "grants",
@@ -67,6 +68,11 @@ fn calls() {
 #[test]
 fn domains() {
     passes("domains");
+}
+
+#[test]
+fn detached() {
+    passes("detached");
 }
 
 #[test]

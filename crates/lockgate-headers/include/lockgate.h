@@ -277,6 +277,7 @@ typedef enum lg_status {
     LG_E_THREAD_INIT = 60, /* thread-local storage of the module could not be made */
     LG_E_GONE = 61,     /* the function was freed before the program asked why its call failed */
     LG_E_INTERRUPTED = 62, /* the host's predicate says that calls must end: lg_options_stop_if() */
+    LG_E_DETACHED = 63, /* the caller's time is over, and the call goes on without it: LG_DETACH */
 
     /* memory */
     LG_E_INACCESSIBLE = 70, /* not all bytes are the domain's, or not with that right */
@@ -511,6 +512,7 @@ lg_status lg_options_name(lg_options *options, const char *name);               
 lg_status lg_options_memory_limit(lg_options *options, uint64_t bytes);           /* default 64 MiB. Counts image, stacks, heap, mappings */
 lg_status lg_options_stack_size(lg_options *options, uint64_t bytes);             /* default 1 MiB. Of each thread; whole pages */
 lg_status lg_options_time_limit(lg_options *options, uint64_t milliseconds);      /* default: none. Of each call */
+lg_status lg_options_detached_limit(lg_options *options, uint64_t milliseconds);   /* default: 60000. Of each call that goes on without its caller (LG_DETACH), from then on; 0: none does */
 lg_status lg_options_cpu_limit(lg_options *options, uint64_t milliseconds);       /* default: none. Of all calls together */
 lg_status lg_options_measure_cpu_time(lg_options *options);                       /* default: not measured. For lg_domain_usage() */
 lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* default 63. 1-63 */
@@ -610,6 +612,12 @@ lg_status lg_domain_kill(lg_domain *domain);
  * is LG_OK again. */
 lg_status lg_domain_guest_threads_fault(lg_domain *domain);
 
+/* LG_OK, or LG_E_FAULT if a call that went on without its caller (LG_DETACH) has ended by a fault:
+ * the calling thread's last error then has that fault (lg_last_fault()), of the last such call. The
+ * fault ended that call only. A call that its limit ends is one of them (LG_FAULT_TIME_OUT). After
+ * a reset it is LG_OK again. */
+lg_status lg_domain_detached_fault(lg_domain *domain);
+
 /* Kills the domain, frees the handle, and releases the domains that it calls. Domains that call
  * each other keep each other alive until you close one of them. A domain of a pool's does not go
  * back. */
@@ -645,6 +653,10 @@ typedef struct lg_usage {
     uint32_t threads;      /* that have a place in the domain */
     uint32_t descriptors;  /* open */
     uint32_t calls;        /* in progress, on all threads */
+    uint32_t detached;     /* in progress, of those that went on without their callers (LG_DETACH) */
+    uint64_t detached_ended;   /* of those, that have ended since start or reset */
+    uint64_t detached_failed;  /* of these, that did not return */
+    uint64_t detached_settled; /* so many, in the order in which their callers left them, have all ended */
 } lg_usage;
 
 /* Fills in what the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond
@@ -678,6 +690,37 @@ size_t lg_domain_denied(lg_domain *domain, char *text, size_t size);
  * the proxy copies them from and to memory of the caller's, and only the caller may say their
  * sizes. Errors: LG_E_MISSING, LG_E_SIGNATURE, LG_E_NO_SIGNATURE, LG_E_PROTOTYPE, LG_E_MEMORY. */
 lg_function *lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);
+
+/* The end of the caller's own limit: its effect on the call. */
+typedef enum lg_expiry {
+    LG_STOP = 0,  /* it ends: LG_E_FAULT, LG_FAULT_TIME_OUT */
+    LG_DETACH = 1 /* it goes on without its caller, which gets LG_E_DETACHED */
+} lg_expiry;
+
+/* The same, for calls of at most so many milliseconds (at least 1). The domain's own limit
+ * (lg_options_time_limit()) counts if it is shorter, and ends the call. Calls in time cost as much
+ * as with any limit.
+ *
+ * With LG_DETACH a call that takes longer fails with LG_E_DETACHED, and goes on, on a thread of the
+ * library's, which takes over its stacks and thread-local storage in the domain: until it returns,
+ * or lg_options_detached_limit() ends it, or lg_domain_kill(), or the end of the domain's handle or
+ * of the process. Its result is dropped. Its later calls of host functions run on that thread,
+ * where lg_is_modules_thread() is 1. It keeps its place under lg_options_thread_limit(): if all are
+ * taken, the caller's next call is LG_E_THREADS. Until it has ended, lg_domain_reset() is
+ * LG_E_IN_USE, and the domain does not go back to its pool.
+ *
+ * The caller's own memory is not touched any more. Memory that was passed lies in the domain, and
+ * belongs to the call: do not free or reuse it, nor end a grant that the call uses, before the call
+ * has ended. To know that, read lg_domain_usage() after LG_E_DETACHED: your call is one of the
+ * first `detached + detached_ended`, and has ended when `detached_settled` is as many. You may free
+ * the function at once. lg_domain_detached_fault() tells what ended the last one.
+ *
+ * A call ends all the same (LG_FAULT_TIME_OUT) while it is in a function of the host's or in
+ * another domain, in another call of the same domain, in a signal handler or a context
+ * (makecontext()) of the module's; while the thread has lent memory to any domain (lg_lend()); in a
+ * system call that cannot be made once more, such as sigsuspend() or connect(); and if the system
+ * has no thread for it. Errors: those of lg_bind(), LG_E_ARGUMENT. */
+lg_function *lg_bind_within(lg_domain *domain, const char *prototype, lg_policy policy, uint64_t milliseconds, lg_expiry on_expiry);
 
 /* Frees the handle. Calls in progress must have ended, on all threads; freeing while a call is in
  * progress is undefined behaviour. A later call through the pointer is undefined behaviour, too: it
@@ -754,8 +797,9 @@ void *lg_callback_pointer(lg_callback *callback);
  * elsewhere. Some nanoseconds. */
 void *lg_user_data(void);
 
-/* 1 on a thread that a module has started itself, 0 elsewhere. If a host function ends the call on
- * such a thread, the domain ends, and no caller gets an error. */
+/* 1 on a thread that a module has started itself, and on one that goes on with a call whose caller
+ * has left it (LG_DETACH); 0 elsewhere. If a host function ends the call there, no caller gets an
+ * error: on a module's own thread the domain ends, on the other that call. */
 int lg_is_modules_thread(void);
 
 /* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this
@@ -1059,6 +1103,7 @@ lg_status lg_registry_remove(lg_registry *registry, const char *name);
 lg_request *lg_request_new(const char *name, uint16_t major, uint16_t minor);
 lg_request *lg_request_newest(const char *name);
 lg_status lg_request_wait(lg_request *request, uint64_t milliseconds); /* for the name to be exported */
+lg_status lg_request_within(lg_request *request, uint64_t milliseconds, lg_expiry on_expiry); /* a limit of calls, as in lg_bind_within() */
 lg_status lg_request_policy(lg_request *request, lg_policy policy);
 lg_status lg_request_rebind(lg_request *request, int rebind); /* after a restart, calls go to the new instance */
 lg_status lg_request_on_failure(lg_request *request, const lg_on_failure *failure);

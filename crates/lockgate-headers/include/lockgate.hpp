@@ -994,6 +994,8 @@ class Options {
     Options stack_size(std::uint64_t bytes) && { return std::move(stack_size(bytes)); }
     Options &time_limit(std::uint64_t ms) & { return done(lg_options_time_limit(options_, ms)); }
     Options time_limit(std::uint64_t ms) && { return std::move(time_limit(ms)); }
+    Options &detached_limit(std::uint64_t ms) & { return done(lg_options_detached_limit(options_, ms)); }
+    Options detached_limit(std::uint64_t ms) && { return std::move(detached_limit(ms)); }
     Options &cpu_limit(std::uint64_t ms) & { return done(lg_options_cpu_limit(options_, ms)); }
     Options cpu_limit(std::uint64_t ms) && { return std::move(cpu_limit(ms)); }
     Options &thread_limit(std::uint32_t threads) & { return done(lg_options_thread_limit(options_, threads)); }
@@ -1238,6 +1240,14 @@ class Domain {
         return bind_as(static_cast<Signature *>(nullptr), name, policy);
     }
 
+    // The same for calls of at most so many milliseconds: lg_bind_within(). After LG_E_DETACHED the
+    // call goes on: keep what was passed to it, callbacks too, until it has ended.
+    template <typename Signature>
+    Function<Signature> bind_within(const std::string &name, std::uint64_t ms, lg_expiry on_expiry = LG_STOP,
+                                    lg_policy policy = LG_DEFAULT) const {
+        return bind_as_within(static_cast<Signature *>(nullptr), name, policy, ms, on_expiry);
+    }
+
     // Makes a plain function callable by the domain: callback<&compare>(). As for Options::gate().
     template <auto function> Callback callback(void *user = nullptr) const {
         using Thunk = detail::Thunk<function>;
@@ -1359,6 +1369,7 @@ class Domain {
     void kill() const { check(lg_domain_kill(domain_)); }
     void reset() const { check(lg_domain_reset(domain_)); }
 
+    // Detached calls are among it: `detached`, `detached_settled`.
     lg_usage usage() const {
         lg_usage usage;
         check(lg_domain_usage(domain_, &usage, sizeof usage));
@@ -1383,6 +1394,12 @@ class Domain {
     Function<R(A...)> bind_as(R (*)(A...), const std::string &name, lg_policy policy) const {
         const std::string prototype = detail::prototype_of<R, detail::Taken, A...>(name);
         return Function<R(A...)>(lg_bind(domain_, detail::c_text(prototype), policy));
+    }
+
+    template <typename R, typename... A>
+    Function<R(A...)> bind_as_within(R (*)(A...), const std::string &name, lg_policy policy, std::uint64_t ms, lg_expiry on_expiry) const {
+        const std::string prototype = detail::prototype_of<R, detail::Taken, A...>(name);
+        return Function<R(A...)>(lg_bind_within(domain_, detail::c_text(prototype), policy, ms, on_expiry));
     }
 
     // The size of so many values. No domain has more than 4 GiB.

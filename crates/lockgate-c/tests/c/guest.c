@@ -98,6 +98,23 @@ int allocate(size_t size) {
     memset(block, 1, size);
     return 1;
 }
+/* Go on when the host says so. */
+struct large fill_later(volatile int *go, int *to) {
+    while (!*go)
+        ;
+    *to = 7;
+    return fill(3);
+}
+int apply_later(volatile int *go, int (*function)(int), int x) {
+    while (!*go)
+        ;
+    return function(x);
+}
+void crash_later(volatile int *go) {
+    while (!*go)
+        ;
+    *(volatile int *)16 = 1;
+}
 int mask(void) { return (int)umask(0); }
 int open_file(const char *path) { return open(path, O_RDONLY) < 0 ? -errno : 0; }
 /* To a file or a pipe of the domain's own, whose reader is gone; what comes of the second write, behind a limit that the host has set by then. */

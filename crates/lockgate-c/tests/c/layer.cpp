@@ -271,6 +271,26 @@ static void what_is_denied_is_told() {
     CHECK(domain.denied() == all && all.size() > 256);
 }
 
+/* Calls that go on without their callers. */
+static void detached(const lockgate::Module &module) {
+    lockgate::Domain domain(module, lockgate::Options().detached_limit(20));
+    const auto ends_with = [](lg_status status, const lockgate::Function<void()> &function) {
+        try {
+            function();
+        } catch (const lockgate::Error &error) {
+            return error.status() == status;
+        }
+        return false;
+    };
+    CHECK(ends_with(LG_E_DETACHED, domain.bind_within<void()>("spin", 20, LG_DETACH)));
+    while (domain.usage().detached_settled < 1)
+        ;
+    CHECK(domain.usage().detached_failed == 1);
+    CHECK(ends_with(LG_E_FAULT, domain.bind_within<void()>("spin", 20)));
+    auto same = domain.bind_within<std::int32_t(std::int32_t)>("same", 60000);
+    CHECK(same(4).trust("a test") == 4);
+}
+
 int main() {
     lockgate::Module module("guest.lg");
     lockgate::Options options;
@@ -364,6 +384,7 @@ int main() {
     what_is_denied_is_told();
     moved_functions_call_nothing(domain);
     moved_handles_stand_for_nothing(module);
+    detached(module);
     lockgate::Domain hostile(lockgate::Module("hostile.lg"), lockgate::Options().time_limit(10000).gate<&length_of>("host_measure"));
     values_are_of_their_types(hostile);
     exceptions_pass_domains(hostile);

@@ -35,6 +35,8 @@ use std::time::Duration;
 thread_local! {
     /// Base of the domain whose module has started the thread; 0 on threads of the host's.
     static STARTER: Cell<u64> = const { Cell::new(0) };
+    /// The thread goes on with a call whose caller has left it.
+    static GOES_ON: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The calling thread is one that the module of the domain at `base` has started; with 0, one of the host's again.
@@ -46,6 +48,17 @@ pub(crate) fn set_starter(base: u64) {
 /// could be told of a failure: the failure ends the domain.
 pub fn is_modules_thread() -> bool {
     STARTER.get() != 0
+}
+
+/// The calling thread goes on with a call whose caller has left it, to its end.
+pub(crate) fn set_goes_on() {
+    GOES_ON.set(true);
+}
+
+/// True on a thread of the library's that goes on with a call whose caller does not wait any more ([`Expiry::Detach`](crate::Expiry::Detach)). A
+/// function that is called there has no caller in the host that could be told of a failure: the failure ends the call.
+pub fn is_detached_thread() -> bool {
+    GOES_ON.get()
 }
 
 /// The number of the domain whose module has started the calling thread.

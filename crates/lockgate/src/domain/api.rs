@@ -197,14 +197,30 @@ impl Domain {
     /// # Errors
     /// As [`bind_dynamic`](Domain::bind_dynamic).
     pub fn bind_dynamic_with(&self, prototype: &str, policy: Policy) -> Result<Dynamic, BindError> {
+        self.bind_signature(self.asked(prototype)?, policy)
+    }
+
+    /// The same, for calls within a time limit of the caller's own: see [`bind_within`](Domain::bind_within).
+    ///
+    /// # Errors
+    /// As [`bind_dynamic`](Domain::bind_dynamic).
+    pub fn bind_dynamic_within(
+        &self,
+        prototype: &str,
+        policy: Policy,
+        limit: CallLimit,
+    ) -> Result<Dynamic, BindError> {
+        self.bind_signature_within(self.asked(prototype)?, policy, limit)
+    }
+
+    /// The signature that a prototype says, or the module's note of a name.
+    fn asked(&self, prototype: &str) -> Result<Signature, BindError> {
         let name = match Asked::parse(prototype)? {
-            Asked::Prototype(signature) => return self.bind_signature(signature, policy),
+            Asked::Prototype(signature) => return Ok(signature),
             Asked::Name(name) => name,
         };
-        match Binding::by_name(self.module(), name, "Domain::bind or bind_dynamic (lg_bind)")? {
-            Some(signature) => self.bind_signature(signature, policy),
-            None => Err(self.unbound(name)),
-        }
+        Binding::by_name(self.module(), name, "Domain::bind or bind_dynamic (lg_bind)")?
+            .ok_or_else(|| self.unbound(name))
     }
 
     /// Binds by what the module itself says of the export `name`: for [`Dynamic::call`] and [`Dynamic::call_frame`] alone, where one
@@ -237,6 +253,20 @@ impl Domain {
     /// As [`bind`](Domain::bind).
     pub fn bind_signature(&self, signature: Signature, policy: Policy) -> Result<Dynamic, BindError> {
         Binding::new(self.core().clone(), signature, policy).map(|binding| Dynamic::new(Arc::new(binding)))
+    }
+
+    /// The same, for calls within a time limit of the caller's own: see [`bind_within`](Domain::bind_within).
+    ///
+    /// # Errors
+    /// As [`bind`](Domain::bind).
+    pub fn bind_signature_within(
+        &self,
+        signature: Signature,
+        policy: Policy,
+        limit: CallLimit,
+    ) -> Result<Dynamic, BindError> {
+        let binding = Binding::within(self.core().clone(), signature, policy, limit)?;
+        Ok(Dynamic::new(Arc::new(binding)))
     }
 
     /// Answers the import `import` of this domain's module with `server`'s export `name`: from then on the domain calls the

@@ -74,9 +74,9 @@ impl Core {
             return Usage::default();
         }
         let memory = self.memory();
-        let (detached, detached_ended, detached_failed) = {
+        let (detached, detached_ended, detached_failed, detached_settled) = {
             let detached = &self.guest_threads.books().detached;
-            (detached.running, detached.ended, detached.failed)
+            (detached.running(), detached.ended, detached.failed, detached.settled())
         };
         Usage {
             memory: memory.used,
@@ -89,6 +89,7 @@ impl Core {
             detached,
             detached_ended,
             detached_failed,
+            detached_settled,
         }
     }
 

@@ -23,8 +23,8 @@ thread_local! {
 struct Life {
     core: Arc<Core>,
     entry: Binding,
-    /// Its call has begun, and how that has ended is not in the books yet.
-    is_at_it: Cell<bool>,
+    /// Its call's number in the books, from when that has begun until they say how it has ended.
+    at: Cell<Option<u64>>,
 }
 
 impl Drop for Life {
@@ -37,13 +37,13 @@ impl Drop for Life {
 impl Life {
     fn new(core: Arc<Core>, entry: Binding) -> Life {
         core.guest_threads().thread_begins();
-        Life { core, entry, is_at_it: Cell::new(false) }
+        Life { core, entry, at: Cell::new(None) }
     }
 
     /// The call has ended so; [`None`]: by its thread's end.
     fn tell(&self, end: Option<Result<(), CallError>>) {
-        if self.is_at_it.take() {
-            self.core.guest_threads().detached_ends(end);
+        if let Some(number) = self.at.take() {
+            self.core.guest_threads().detached_ends(number, end);
         }
     }
 }
@@ -84,9 +84,9 @@ impl Core {
         }
         handover_sys::pass_turn_on(self.owner(), thread.tid as u32, tid as u32);
         thread.gives_away(self.id(), self.base());
-        self.guest_threads().detached_begins();
+        let number = self.guest_threads().detached_begins();
         // (The thread waits for it.)
-        let _ = send.send(Box::new(left));
+        let _ = send.send((Box::new(left), number));
         true
     }
 
@@ -100,18 +100,19 @@ impl Core {
 }
 
 /// The thread's life, from when another has something for it until that is over.
-fn live(life: Life, tell: Sender<i32>, come: Receiver<Box<Left>>) {
+fn live(life: Life, tell: Sender<i32>, come: Receiver<(Box<Left>, u64)>) {
     let Ok(state) = attachment_sys::attach() else { return };
     thread_sys::publish(&state);
+    thread_sys::set_goes_on();
     // From here on it counts as one that may give back what others wait for.
     state.lives_in.store(life.core.base(), Ordering::SeqCst);
     let left = tell.send(state.tid).ok().and_then(|()| come.recv().ok());
     drop((tell, come));
     LIFE.set(Box::into_raw(Box::new(life)));
     // SAFETY: there until the thread's end, or the end of this function.
-    let Life { core, entry, is_at_it } = unsafe { &*LIFE.get() };
-    if let Some(left) = left {
-        is_at_it.set(true);
+    let Life { core, entry, at } = unsafe { &*LIFE.get() };
+    if let Some((left, number)) = left {
+        at.set(Some(number));
         state.set_slot(core.id(), left.below());
         state.remember(core.weak());
         state.will_adopt(left);

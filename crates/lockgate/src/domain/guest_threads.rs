@@ -2,6 +2,7 @@
 use crate::error::CallError;
 use crate::host::locked;
 use crate::report::Fault;
+use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// The threads that a domain has started and that have not ended.
@@ -28,14 +29,27 @@ pub(super) struct Books {
 /// Calls that went on without their callers.
 #[derive(Default)]
 pub(super) struct Detached {
-    /// In progress.
-    pub running: u32,
+    /// How many there have been.
+    begun: u64,
+    /// Those in progress, each by how many there had been before it.
+    in_progress: BTreeSet<u64>,
     /// That have ended, one way or another.
     pub ended: u64,
     /// Those of them that did not return.
     pub failed: u64,
     /// What the last of those did wrong.
     pub fault: Option<Box<Fault>>,
+}
+
+impl Detached {
+    pub fn running(&self) -> u32 {
+        self.in_progress.len() as u32
+    }
+
+    /// So many of them, counted from the first, have all ended.
+    pub fn settled(&self) -> u64 {
+        self.in_progress.first().copied().unwrap_or(self.begun)
+    }
 }
 
 impl GuestThreads {
@@ -72,16 +86,20 @@ impl GuestThreads {
         self.books().running += 1;
     }
 
-    /// It has one.
-    pub fn detached_begins(&self) {
-        self.books().detached.running += 1;
+    /// It has one: how many there have been before it.
+    pub fn detached_begins(&self) -> u64 {
+        let detached = &mut self.books().detached;
+        let number = detached.begun;
+        detached.begun += 1;
+        detached.in_progress.insert(number);
+        number
     }
 
     /// That call has ended so; [`None`]: by its thread's end.
-    pub fn detached_ends(&self, end: Option<Result<(), CallError>>) {
+    pub fn detached_ends(&self, number: u64, end: Option<Result<(), CallError>>) {
         let mut books = self.books();
         let detached = &mut books.detached;
-        detached.running -= 1;
+        detached.in_progress.remove(&number);
         detached.ended += 1;
         if !matches!(end, Some(Ok(()))) {
             detached.failed += 1;

@@ -83,4 +83,8 @@ pub struct Usage {
     pub detached_ended: u64,
     /// Those of them that did not return: [`Domain::detached_fault`](crate::Domain::detached_fault) is the last fault among them.
     pub detached_failed: u64,
+    /// So many of them, in the order in which their callers have left them, have all ended. A caller that gets
+    /// [`CallError::Detached`](crate::CallError::Detached) and reads `detached + detached_ended` knows that its own call is among so many: once this is
+    /// as much, the call has ended, and what was made in the domain for it can be freed.
+    pub detached_settled: u64,
 }
