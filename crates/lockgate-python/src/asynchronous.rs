@@ -74,6 +74,11 @@ impl Workers {
             let lent = lent.as_ref().map(|lent| lent.clone_ref(py));
             move || {
                 let done = call.make(&binding).map(|()| call);
+                if let (Err(CallError::Detached { .. }), Some(lent)) = (&done, &lent)
+                    && let Some(passed) = &mut *locked(&lent.get().0)
+                {
+                    passed.leave();
+                }
                 if lent.is_some() && Arc::strong_count(&wanted) == 1 {
                     // The program no longer waits for the result: what was lent goes back now.
                     attach(|_| drop(lent));

@@ -12,6 +12,7 @@ use crate::region::Grant;
 use crate::registry::Registry;
 use crate::{errors, options, values};
 use pyo3::PyTraverseError;
+use pyo3::exceptions::PyBaseException;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -106,6 +107,13 @@ impl Domain {
         Ok(self.live(py)?.denied())
     }
 
+    /// What ended the last of the calls that went on without their callers and ended by a fault, as an exception, or None.
+    #[getter]
+    fn detached_fault(&self, py: Python<'_>) -> PyResult<Option<Py<PyBaseException>>> {
+        let fault = self.live(py)?.detached_fault();
+        Ok(fault.map(|fault| errors::fault(py, &fault, &fault.to_string()).into_value(py)))
+    }
+
     fn _usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let usage = self.live(py)?.usage();
         let table = PyDict::new(py);
@@ -116,6 +124,10 @@ impl Domain {
         table.set_item("descriptors", usage.descriptors)?;
         table.set_item("calls", usage.calls)?;
         table.set_item("cpu_time", usage.cpu_time.map(|time| time.as_secs_f64()))?;
+        table.set_item("detached", usage.detached)?;
+        table.set_item("detached_ended", usage.detached_ended)?;
+        table.set_item("detached_failed", usage.detached_failed)?;
+        table.set_item("detached_settled", usage.detached_settled)?;
         Ok(table)
     }
 

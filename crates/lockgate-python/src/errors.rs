@@ -93,6 +93,10 @@ pub fn call(py: Python<'_>, error: CallError) -> PyErr {
             }
             made
         }
+        CallError::Detached { ref domain, ref entry_point, .. } => make(py, "Detached", &error, |fields| {
+            fields.set_item("domain", domain)?;
+            fields.set_item("function", entry_point)
+        }),
         other => {
             let (class, domain) = refusal(&other);
             let domain = domain.map(str::to_owned);
@@ -113,7 +117,7 @@ fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
         CallError::QueueFull { domain, .. } => ("QuotaExceeded", Some(domain)),
         CallError::Memory(_) => ("QuotaExceeded", None),
         CallError::Cancelled(domain) | CallError::Interrupted(domain) => ("Cancelled", Some(domain)),
-        CallError::Deadline(domain) | CallError::Detached { domain, .. } => ("Timeout", Some(domain)),
+        CallError::Deadline(domain) => ("Timeout", Some(domain)),
         CallError::Killed(domain) => ("Killed", Some(domain)),
         CallError::Restarted(domain) => ("Restarted", Some(domain)),
         CallError::Revoked(_) => ("Revoked", None),

@@ -65,13 +65,17 @@ impl Function {
         check: Option<Py<PyAny>>,
         releases: bool,
         policy: &str,
+        limit: Option<(Bound<'_, PyAny>, String)>,
     ) -> PyResult<()> {
         let signature: Signature = prototype
             .parse()
             .map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
-        let policy = values::policy(py, policy)?;
+        let (policy, limit) = (values::policy(py, policy)?, values::call_limit(py, limit)?);
         let domain = self.domain.get().live(py)?;
-        let bound = detach(py, || domain.bind_signature(signature, policy));
+        let bound = detach(py, || match limit {
+            Some(limit) => domain.bind_signature_within(signature, policy, limit),
+            None => domain.bind_signature(signature, policy),
+        });
         let bound = bound.map_err(|error| errors::bind(py, error))?;
         self.take((bound, false), kinds, wrap, check, releases)
     }
@@ -248,7 +252,11 @@ impl Call {
     /// As [`Dynamic::call_frame`].
     #[inline]
     pub fn make(&mut self, binding: &Binding) -> Result<(), CallError> {
-        self.newest.as_ref().unwrap_or(&binding.dynamic).call_frame(&mut self.frame)
+        let done = self.newest.as_ref().unwrap_or(&binding.dynamic).call_frame(&mut self.frame);
+        if let (Err(CallError::Detached { .. }), Some(passed)) = (&done, &mut self.passed) {
+            passed.leave();
+        }
+        done
     }
 
     /// An argument is an address for this instance of the domain's, which must be the one that is to be called.

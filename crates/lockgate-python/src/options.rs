@@ -26,6 +26,7 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
             "memory_limit" => options.memory_limit(value.extract().map_err(wrong)?),
             "stack_size" => options.stack_size(value.extract().map_err(wrong)?),
             "time_limit" => options.time_limit(seconds(&value).map_err(wrong)?),
+            "detached_limit" => options.detached_limit(seconds(&value).map_err(wrong)?),
             "cpu_limit" => options.cpu_limit(seconds(&value).map_err(wrong)?),
             "measure_cpu_time" if value.is_truthy()? => options.measure_cpu_time(),
             "measure_cpu_time" => options,

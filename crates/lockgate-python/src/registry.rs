@@ -228,10 +228,15 @@ impl Registry {
         asked: Asked,
         wait: Option<&Bound<'_, PyAny>>,
         prototype: Option<&str>,
+        limit: Option<(Bound<'_, PyAny>, String)>,
     ) -> PyResult<Found> {
         let (name, rebinds, principal) = (asked.0.clone(), asked.3, principal.get().inner());
         // Arguments are made for one instance, which the call enters, or none.
         let request = request(py, asked, Rebind::OnRequest)?;
+        let request = match values::call_limit(py, limit)? {
+            Some(limit) => request.within(limit),
+            None => request,
+        };
         let signature = prototype.map(|text| text.parse()).transpose();
         let signature =
             signature.map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;

@@ -28,23 +28,50 @@ struct Block {
     grant: Grant,
 }
 
-/// The blocks of a domain that no call uses.
+/// The blocks of a domain that wait for calls.
 #[derive(Default)]
-pub struct Scratch(Mutex<Vec<Block>>);
+pub struct Scratch(Mutex<Blocks>);
+
+#[derive(Default)]
+struct Blocks {
+    /// That no call uses.
+    free: Vec<Block>,
+    /// Of calls that went on without their callers, each with how many such calls had begun when it was first looked at: it may be used until so many
+    /// have ended.
+    left: Vec<(Block, Option<u64>)>,
+}
+
+impl Blocks {
+    /// Takes out what calls have left that have ended since.
+    fn settled(&mut self, domain: &Domain) -> Vec<Block> {
+        if self.left.is_empty() {
+            return Vec::new();
+        }
+        let usage = domain.usage();
+        let begun = u64::from(usage.detached) + usage.detached_ended;
+        let has_ended = |(block, of): &mut (Block, Option<u64>)| {
+            usage.detached_settled >= *of.get_or_insert(begun) || block.base != domain.base()
+        };
+        self.left.extract_if(.., has_ended).map(|(block, _)| block).collect()
+    }
+}
 
 impl Scratch {
-    fn free(&self) -> MutexGuard<'_, Vec<Block>> {
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
         locked(&self.0)
     }
 
     fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {
-        let mut free = self.free();
+        let settled = self.blocks().settled(domain);
+        settled.into_iter().for_each(|block| self.give_back(block));
+        let mut blocks = self.blocks();
+        let free = &mut blocks.free;
         let ours = |block: &Block| block.base == domain.base() && block.owner.is_here();
         let fits = |block: &Block| ours(block) && block.memory.len() >= size;
         if let Some(at) = free.iter().position(fits) {
             return Ok(free.swap_remove(at));
         }
-        drop(free);
+        drop(blocks);
         let region = Region::new(size.max(SMALLEST).checked_next_power_of_two().unwrap_or(size))?;
         let grant = domain.grant(&region, Rights::ReadWrite)?;
         Ok(Block {
@@ -56,15 +83,21 @@ impl Scratch {
     }
 
     fn give_back(&self, block: Block) {
-        let mut free = self.free();
+        let free = &mut self.blocks().free;
         if free.len() < KEPT && block.memory.len() <= LARGEST_KEPT && block.grant.rights().is_ok() {
             free.push(block);
         }
     }
 
+    /// Keeps the block of a call that goes on: it uses it until it has ended.
+    fn leave(&self, block: Block) {
+        self.blocks().left.push((block, None));
+    }
+
     /// Lets go of all blocks.
     pub fn clear(&self) {
-        self.free().clear();
+        let gone = std::mem::take(&mut *self.blocks());
+        drop(gone);
     }
 }
 
@@ -79,6 +112,8 @@ pub struct Passed {
     block: Option<(Block, Arc<Scratch>)>,
     /// Callbacks that have to stay.
     pins: Vec<Py<PyAny>>,
+    /// The call goes on without its caller: what it was passed is its own.
+    is_left: bool,
 }
 
 struct Part {
@@ -122,7 +157,12 @@ impl Passed {
         self.pins.iter().try_for_each(|pin| visit.call(pin))
     }
 
-    /// Keeps a callback until the call has ended.
+    /// The call goes on without its caller.
+    pub fn leave(&mut self) {
+        self.is_left = true;
+    }
+
+    /// Keeps a callback until the call has ended, or its caller has left it.
     pub fn keep(&mut self, pin: &Bound<'_, PyAny>) {
         self.pins.push(pin.clone().unbind());
     }
@@ -198,8 +238,10 @@ impl Passed {
 
 impl Drop for Passed {
     fn drop(&mut self) {
-        if let Some((block, scratch)) = self.block.take() {
-            scratch.give_back(block);
+        match self.block.take() {
+            Some((block, scratch)) if self.is_left => scratch.leave(block),
+            Some((block, scratch)) => scratch.give_back(block),
+            None => (),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Options that are one value: times, policies, rights.
 use crate::errors;
-use lockgate::{OnFailure, Policy, Rights};
+use lockgate::{CallLimit, Expiry, OnFailure, Policy, Rights};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::Duration;
@@ -15,6 +15,20 @@ pub fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let seconds: f64 = value.extract()?;
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| pyo3::exceptions::PyValueError::new_err(format!("{seconds} is no number of seconds")))
+}
+
+/// How long the caller waits, in seconds, and what becomes of a call then.
+pub fn call_limit(py: Python<'_>, given: Option<(Bound<'_, PyAny>, String)>) -> PyResult<Option<CallLimit>> {
+    let Some((time, on_expiry)) = given else { return Ok(None) };
+    let on_expiry = match on_expiry.as_str() {
+        "stop" => Expiry::Stop,
+        "detach" => Expiry::Detach,
+        other => {
+            let text = format_args!("on_expiry is \"stop\" or \"detach\", not {other:?}").to_string();
+            return Err(errors::plain(py, "OptionError", &text));
+        }
+    };
+    Ok(Some(CallLimit::new(seconds(&time)?).on_expiry(on_expiry)))
 }
 
 /// A policy by its name, perhaps followed by `+counted` or `+timed`.

@@ -31,6 +31,10 @@ class Policy(str, enum.Enum):
     __format__ = str.__format__
 
 
+#: Of limits, seconds: as many milliseconds as the library counts.
+LONGEST = float(1 << 32) / 1000
+
+
 class Usage(NamedTuple):
     """What a domain uses at one moment. Memory in bytes, time in seconds."""
 
@@ -42,6 +46,14 @@ class Usage(NamedTuple):
     calls: int
     #: None if it is not measured.
     cpu_time: float | None
+    #: Calls in progress that go on without their callers.
+    detached: int
+    #: Those that have ended since the domain's start or reset.
+    detached_ended: int
+    #: Those of them that did not return.
+    detached_failed: int
+    #: So many of them, in the order in which their callers left them, have all ended.
+    detached_settled: int
 
 
 class Module(_native.Module):
@@ -74,6 +86,8 @@ class Function(_native.Function):
         self._restype: Any = ...
         self._errcheck: Callable[..., Any] | None = None
         self._policy: str = Policy.MUTUAL_DISTRUST
+        self._time_limit: float | None = None
+        self._on_expiry = "stop"
         self._releases = True
 
     @property
@@ -107,7 +121,11 @@ class Function(_native.Function):
     def _prepare(self) -> None:
         """Binds the function: called at its first call, and at the first after a change or a reset."""
         prototype, kinds, wrap = self._shape()
-        self._bind(prototype, kinds, wrap, self._errcheck, self._releases, str(self._policy))
+        self._bind(prototype, kinds, wrap, self._errcheck, self._releases, str(self._policy), self._limit())
+
+    def _limit(self) -> tuple[float, str] | None:
+        """The caller's own limit, as the native half wants it."""
+        return None if self._time_limit is None else (self._time_limit, self._on_expiry)
 
     @property
     def argtypes(self) -> list[Any]:
@@ -153,6 +171,37 @@ class Function(_native.Function):
         self._policy = policy
         self._unbind()
 
+    @property
+    def time_limit(self) -> float | None:
+        """How long a call may take, in seconds, or None. The domain's own ``time_limit`` counts if it is shorter."""
+        return self._time_limit
+
+    @time_limit.setter
+    def time_limit(self, seconds: float | None) -> None:
+        if seconds is not None:
+            seconds = float(seconds)
+            if not 0 <= seconds < LONGEST:
+                raise OptionError(f"time_limit: {seconds} is no number of seconds")
+        self._time_limit = seconds
+        self._unbind()
+
+    @property
+    def on_expiry(self) -> str:
+        """What becomes of a call that takes longer than `time_limit`: ``"stop"`` ends it, with `Timeout`.
+
+        ``"detach"`` raises `Detached`, and the call goes on without its caller, on a thread of its own, until the domain's
+        ``detached_limit``. Its result is lost, and buffers that were passed stay as they were. Where it cannot go on (in a callback,
+        in a call of another domain), it ends with `Timeout`.
+        """
+        return self._on_expiry
+
+    @on_expiry.setter
+    def on_expiry(self, on_expiry: str) -> None:
+        if on_expiry not in ("stop", "detach"):
+            raise OptionError(f'on_expiry is "stop" or "detach", not {on_expiry!r}')
+        self._on_expiry = on_expiry
+        self._unbind()
+
     def submit(self, workers: Workers, *arguments: Any, timeout: float | None = None) -> AsyncCall:
         """Has one of the workers make the call; it is stopped if it has not ended `timeout` seconds from now."""
         return workers.submit(self, *arguments, timeout=timeout)
@@ -175,6 +224,7 @@ class Domain(_native.Domain):
     - ``name``: in reports; the module's by default
     - ``memory_limit`` (64 MiB), ``stack_size`` of each thread (1 MiB)
     - ``time_limit`` of each call, ``cpu_limit`` of all calls together, ``measure_cpu_time``
+    - ``detached_limit`` (60) of each call that goes on without its caller (`Function.on_expiry`), from then on; 0: none does
     - ``thread_limit`` (63), ``max_guest_threads`` that the module may start (0), ``descriptor_limit`` (256), ``depth_limit``
     - ``mapping_limit``: separate mappings of memory (1024)
     - ``exclusive``: one caller at a time; True to wait for ever, or for how long

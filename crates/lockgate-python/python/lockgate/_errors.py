@@ -138,6 +138,10 @@ class Timeout(CallError, TimeoutError):
     """The call's time limit or deadline passed."""
 
 
+class Detached(CallError):
+    """The caller's time limit passed, and the call goes on without it (``on_expiry``): what it uses must stay until it has ended."""
+
+
 class QuotaExceeded(CallError):
     """The domain has used up what it may have: memory, CPU time, threads, depth, places in a queue."""
 

@@ -21,17 +21,17 @@ class Registered(Function):
     #: Names in a registry need not be C's; they do not count when signatures are compared.
     _symbol = "function"
 
-    def __init__(self, domain: Domain, name: str, registered: bool, find: Callable[[str | None, str], Any]):
+    def __init__(self, domain: Domain, name: str, registered: bool, find: Callable[..., Any]):
         self._set_up(None)
         self._find = find
 
-    def __new__(cls, domain: Domain, name: str, registered: bool, find: Callable[[str | None, str], Any]) -> Registered:
+    def __new__(cls, domain: Domain, name: str, registered: bool, find: Callable[..., Any]) -> Registered:
         return super().__new__(cls, domain, name, registered)
 
     def _prepare(self) -> None:
         """Binds again, after a change of types or policy."""
         types = self._argtypes is not None or self._restype is not ...
-        self._adopt(self._find(self._shape()[0] if types else None, str(self._policy)))
+        self._adopt(self._find(self._shape()[0] if types else None, str(self._policy), limit=self._limit()))
 
     def _adopt(self, found: Any) -> None:
         """Takes what was found."""
@@ -89,8 +89,8 @@ class Registry(_native.Registry):
         prepared before it raise `Restarted`); without, all of them raise `Restarted`.
         """
 
-        def find(prototype: str | None, policy: str, wait: float = 0) -> Any:
-            return self._bind(principal, (name, version, policy, rebind, None), wait, prototype)
+        def find(prototype: str | None, policy: str, wait: float = 0, limit: tuple[float, str] | None = None) -> Any:
+            return self._bind(principal, (name, version, policy, rebind, None), wait, prototype, limit)
 
         text = None
         if argtypes is not None:
