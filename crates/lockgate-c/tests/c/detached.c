@@ -337,6 +337,7 @@ static void forks(void) {
 }
 
 int main(void) {
+    alarm(300); /* (A call that no limit ends.) */
     module = open_module("guest.lg");
     goes_on();
     settles_in_order();

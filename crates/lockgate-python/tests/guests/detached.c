@@ -22,6 +22,11 @@ int apply(volatile int *go, function f, int x) {
     await(go);
     return f(x);
 }
+void repeat(volatile int *go, function f) {
+    await(go);
+    for (;;)
+        f(1);
+}
 void spin(void) {
     for (;;)
         __asm__ volatile("");
