@@ -1267,6 +1267,24 @@ fn a_restart_that_fails_is_tried_again() {
     made("again", &["-O0"], [header, source, host]);
 }
 
+/// What a client passes is its own again when a call returns, whatever the call was bound with. Red without the option of the client's domain.
+#[test]
+fn no_call_of_a_client_goes_on_without_its_caller() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\nint fill(unsigned char *bytes LG_SIZE(size) LG_INOUT, size_t size, int spins);\n";
+    let source = "#include <stddef.h>\nint fill(unsigned char *bytes, size_t size, int spins) { while (spins) __asm__ volatile(\"\"); for (size_t i = 0; i < size; i++) bytes[i]++; return 1; }\n";
+    let host = "#include <left.h>\n#include <lockgate.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_left_error()->message); return 1; } } while (0)\n\
+                static lg_domain *clients; static int bound;\n\
+                lg_function *__wrap_lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);\n\
+                lg_function *__wrap_lg_bind(lg_domain *domain, const char *prototype, lg_policy policy)\n{\n    clients = domain, bound++;\n    return lg_bind_within(domain, prototype, policy, 200, LG_DETACH);\n}\n\
+                int main(void)\n{\n    unsigned char bytes[100] = {1};\n    CHECK(fill(bytes, sizeof bytes, 0) == 1 && bytes[0] == 2 && bound > 0);\n    \
+                for (int i = 0; i < 3; i++) {\n        CHECK(fill(bytes, sizeof bytes, 1) == -1 && lg_left_error()->kind == LG_STUB_FAULT);\n        \
+                CHECK(lg_take_call_error() == LG_OK && lg_last_fault() && lg_last_fault()->kind == LG_FAULT_TIME_OUT);\n    }\n    \
+                lg_usage usage;\n    CHECK(lg_domain_usage(clients, &usage, sizeof usage) == LG_OK && usage.detached + usage.detached_ended == 0);\n    \
+                CHECK(fill(bytes, sizeof bytes, 0) == 1 && bytes[0] == 3 && bytes[99] == 2);\n    return 0;\n}\n";
+    made("left", &["-O0", "-Wl,--wrap=lg_bind"], [header, source, host]);
+}
+
 /// What a stream of the program's does not take, the library hears of.
 #[test]
 fn the_library_hears_of_what_could_not_be_written() {

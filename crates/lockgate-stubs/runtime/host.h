@@ -197,7 +197,8 @@ static void lgs_start(void)
     lgs.module = chosen ? 0 : lg_module_open(path);
 #endif
     lgs.options = lg_options_new();
-    bool set = lgs.module && lgs.options && lgs_no_streams(lgs.options);
+    /* No call here goes on without its caller, whatever binds it: what it was passed is copied back, and used for the next call, when it ends. */
+    bool set = lgs.module && lgs.options && lgs_no_streams(lgs.options) && lg_options_detached_limit(lgs.options, 0) == LG_OK;
     const char *failed = 0;
 #ifndef LGS_MODULE_BYTES
     if (chosen)
