@@ -15,6 +15,8 @@ pub struct Binding {
     pub releases: bool,
     /// After a restart, calls go to the new instance: with their arguments, not with those that were made before.
     pub rebinds: bool,
+    /// Its calls may go on without their callers.
+    pub leaves: bool,
 }
 
 /// Python's part of a binding.

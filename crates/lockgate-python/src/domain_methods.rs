@@ -115,7 +115,9 @@ impl Domain {
     }
 
     fn _usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let usage = self.live(py)?.usage();
+        let live = self.live(py)?;
+        self.scratch().settle(&live);
+        let usage = live.usage();
         let table = PyDict::new(py);
         table.set_item("memory", usage.memory)?;
         table.set_item("peak_memory", usage.peak_memory)?;
@@ -213,11 +215,13 @@ impl Domain {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(self.module())?;
+        self.scratch().traverse(&visit)?;
         self.traverse(&visit)
     }
 
     fn __clear__(&self) {
         self.forget_answers();
+        self.scratch().forget_pins();
     }
 
     #[pyo3(signature = (import, server, name, policy, on_failure))]

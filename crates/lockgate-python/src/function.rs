@@ -70,6 +70,7 @@ impl Function {
         let signature: Signature = prototype
             .parse()
             .map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
+        let leaves = values::leaves(&limit);
         let (policy, limit) = (values::policy(py, policy)?, values::call_limit(py, limit)?);
         let domain = self.domain.get().live(py)?;
         let bound = detach(py, || match limit {
@@ -77,7 +78,7 @@ impl Function {
             None => domain.bind_signature(signature, policy),
         });
         let bound = bound.map_err(|error| errors::bind(py, error))?;
-        self.take((bound, false), kinds, wrap, check, releases)
+        self.take((bound, false, leaves), kinds, wrap, check, releases)
     }
 
     /// The same with what the registry has bound.
@@ -90,7 +91,8 @@ impl Function {
         releases: bool,
     ) -> PyResult<()> {
         let found = found.get();
-        self.take((found.dynamic().clone(), found.rebinds()), kinds, wrap, check, releases)
+        let found = (found.dynamic().clone(), found.rebinds(), found.leaves());
+        self.take(found, kinds, wrap, check, releases)
     }
 
     /// Lets go of the binding, so that the next call makes another one.
@@ -138,7 +140,7 @@ impl Function {
 impl Function {
     fn take(
         &self,
-        (dynamic, rebinds): (Dynamic, bool),
+        (dynamic, rebinds, leaves): (Dynamic, bool, bool),
         kinds: Vec<Given>,
         wrap: Option<Py<PyAny>>,
         check: Option<Py<PyAny>>,
@@ -152,6 +154,7 @@ impl Function {
             conversions: Conversions { kinds: kinds.into(), answer, wrap, check },
             releases,
             rebinds,
+            leaves,
         };
         let before = self.slot.lock().replace(Arc::new(binding));
         drop(before); // after the lock: Python objects go
@@ -356,6 +359,7 @@ impl Call {
         }
         if let Ok(region) = value.cast::<Region>() {
             self.is_for(py, binding, &*domain.get().live(py)?)?;
+            self.share(binding, value);
             return domain.get().granted(py, region).map(Some);
         }
         if let Ok(pin) = value.cast::<Pin>() {
@@ -373,6 +377,7 @@ impl Call {
         match domain.get().shared(view.address(), view.length()) {
             Some(address) => {
                 self.is_for(py, binding, &*domain.get().live(py)?)?;
+                self.share(binding, value);
                 Ok(Some(address))
             }
             None => {
@@ -380,6 +385,13 @@ impl Call {
                 self.pass(number, view, writable);
                 Ok(None)
             }
+        }
+    }
+
+    /// Shared memory is passed, whose end takes it away from the domain: the call's own it is if that goes on.
+    fn share(&mut self, binding: &Binding, value: &Bound<'_, PyAny>) {
+        if binding.leaves {
+            self.passed.get_or_insert_default().keep(value);
         }
     }
 

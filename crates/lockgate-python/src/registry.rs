@@ -233,6 +233,7 @@ impl Registry {
         let (name, rebinds, principal) = (asked.0.clone(), asked.3, principal.get().inner());
         // Arguments are made for one instance, which the call enters, or none.
         let request = request(py, asked, Rebind::OnRequest)?;
+        let leaves = values::leaves(&limit);
         let request = match values::call_limit(py, limit)? {
             Some(limit) => request.within(limit),
             None => request,
@@ -249,7 +250,7 @@ impl Registry {
         };
         let dynamic = ask_in_slices(py, &name, wait, ask, |error| errors::registry(py, error))?;
         let domain = self.server(py, dynamic.domain_name())?;
-        Ok(Found { dynamic, domain, rebinds })
+        Ok(Found { dynamic, domain, rebinds, leaves })
     }
 
     /// Answers an import of a domain.
@@ -326,6 +327,7 @@ pub struct Found {
     dynamic: Dynamic,
     domain: Py<Domain>,
     rebinds: bool,
+    leaves: bool,
 }
 
 impl Found {
@@ -336,6 +338,11 @@ impl Found {
     /// True if later calls go to the new instance after a restart.
     pub fn rebinds(&self) -> bool {
         self.rebinds
+    }
+
+    /// True if calls may go on without their callers.
+    pub fn leaves(&self) -> bool {
+        self.leaves
     }
 }
 

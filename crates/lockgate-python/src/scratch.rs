@@ -36,23 +36,32 @@ pub struct Scratch(Mutex<Blocks>);
 struct Blocks {
     /// That no call uses.
     free: Vec<Block>,
-    /// Of calls that went on without their callers, each with how many such calls had begun when it was first looked at: it may be used until so many
-    /// have ended.
-    left: Vec<(Block, Option<u64>)>,
+    left: Vec<Behind>,
+}
+
+/// What a call uses that went on without its caller.
+struct Behind {
+    /// Of the domain's instance.
+    base: u64,
+    /// How many such calls had begun when this was first looked at: it may be used until so many have ended.
+    of: Option<u64>,
+    block: Option<Block>,
+    /// Objects whose end takes something away from the domain: callbacks, shared memory.
+    pins: Vec<Py<PyAny>>,
 }
 
 impl Blocks {
     /// Takes out what calls have left that have ended since.
-    fn settled(&mut self, domain: &Domain) -> Vec<Block> {
+    fn settled(&mut self, domain: &Domain) -> Vec<Behind> {
         if self.left.is_empty() {
             return Vec::new();
         }
         let usage = domain.usage();
         let begun = u64::from(usage.detached) + usage.detached_ended;
-        let has_ended = |(block, of): &mut (Block, Option<u64>)| {
-            usage.detached_settled >= *of.get_or_insert(begun) || block.base != domain.base()
+        let has_ended = |behind: &mut Behind| {
+            usage.detached_settled >= *behind.of.get_or_insert(begun) || behind.base != domain.base()
         };
-        self.left.extract_if(.., has_ended).map(|(block, _)| block).collect()
+        self.left.extract_if(.., has_ended).collect()
     }
 }
 
@@ -61,9 +70,16 @@ impl Scratch {
         locked(&self.0)
     }
 
-    fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {
+    /// Lets go of what calls have left that have ended since. With the GIL, since Python objects go.
+    pub fn settle(&self, domain: &Domain) {
         let settled = self.blocks().settled(domain);
-        settled.into_iter().for_each(|block| self.give_back(block));
+        for behind in settled {
+            behind.block.into_iter().for_each(|block| self.give_back(block));
+        }
+    }
+
+    fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {
+        self.settle(domain);
         let mut blocks = self.blocks();
         let free = &mut blocks.free;
         let ours = |block: &Block| block.base == domain.base() && block.owner.is_here();
@@ -89,12 +105,24 @@ impl Scratch {
         }
     }
 
-    /// Keeps the block of a call that goes on: it uses it until it has ended.
-    fn leave(&self, block: Block) {
-        self.blocks().left.push((block, None));
+    /// Keeps what a call uses that goes on, until it has ended.
+    fn leave(&self, behind: Behind) {
+        self.blocks().left.push(behind);
     }
 
-    /// Lets go of all blocks.
+    /// For the collector. The lock is only taken with the GIL, or by a thread that does not wait for it, and nothing of Python's is made under it.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.blocks().left.iter().flat_map(|behind| &behind.pins).try_for_each(|pin| visit.call(pin))
+    }
+
+    /// Lets go of what [`traverse`](Scratch::traverse) shows.
+    pub fn forget_pins(&self) {
+        let gone: Vec<_> =
+            self.blocks().left.iter_mut().map(|behind| std::mem::take(&mut behind.pins)).collect();
+        drop(gone); // after the lock: Python objects go
+    }
+
+    /// Lets go of everything. With the GIL, since Python objects go.
     pub fn clear(&self) {
         let gone = std::mem::take(&mut *self.blocks());
         drop(gone);
@@ -109,8 +137,10 @@ const PIECE: usize = 1024;
 pub struct Passed {
     parts: Vec<Part>,
     size: u64,
-    block: Option<(Block, Arc<Scratch>)>,
-    /// Callbacks that have to stay.
+    block: Option<Block>,
+    /// Where that goes after the call, and the base of the instance that is called.
+    home: Option<(Arc<Scratch>, u64)>,
+    /// Callbacks that have to stay, and shared memory.
     pins: Vec<Py<PyAny>>,
     /// The call goes on without its caller: what it was passed is its own.
     is_left: bool,
@@ -162,7 +192,7 @@ impl Passed {
         self.is_left = true;
     }
 
-    /// Keeps a callback until the call has ended, or its caller has left it.
+    /// Keeps a callback, or shared memory, until the call has ended, with or without its caller.
     pub fn keep(&mut self, pin: &Bound<'_, PyAny>) {
         self.pins.push(pin.clone().unbind());
     }
@@ -177,6 +207,7 @@ impl Passed {
     /// # Errors
     /// No memory can be shared.
     pub fn place(&mut self, domain: &Domain, scratch: &Arc<Scratch>) -> Result<(), GrantError> {
+        self.home = Some((scratch.clone(), domain.base()));
         if self.parts.is_empty() {
             return Ok(());
         }
@@ -185,7 +216,7 @@ impl Passed {
         for part in &self.parts {
             block.memory.write(part.at, part.view.bytes())?;
         }
-        self.block = Some((block, scratch.clone()));
+        self.block = Some(block);
         Ok(())
     }
 
@@ -195,7 +226,7 @@ impl Passed {
     /// The memory is gone.
     pub fn addresses(&self) -> Result<impl Iterator<Item = (usize, u64)>, GrantError> {
         let start = match &self.block {
-            Some((block, _)) => block.grant.pointer::<u8>(0)?.address(),
+            Some(block) => block.grant.pointer::<u8>(0)?.address(),
             None => 0, // nothing was copied
         };
         Ok(self.parts.iter().map(move |part| (part.parameter, start + part.at)))
@@ -206,7 +237,7 @@ impl Passed {
     /// # Errors
     /// The memory is gone.
     pub fn take_back(&mut self) -> Result<(), GrantError> {
-        let Some((block, _)) = &self.block else { return Ok(()) };
+        let Some(block) = &self.block else { return Ok(()) };
         for part in self.parts.iter_mut().filter(|part| part.copied_back) {
             block.memory.copy_into(part.at, part.view.bytes_mut())?;
             part.view.settle();
@@ -219,7 +250,7 @@ impl Passed {
     /// # Errors
     /// The memory is gone.
     pub fn lost(&self) -> Result<Option<usize>, GrantError> {
-        let Some((block, _)) = &self.block else { return Ok(None) };
+        let Some(block) = &self.block else { return Ok(None) };
         let mut piece = [0; PIECE];
         for part in self.parts.iter().filter(|part| !part.copied_back) {
             let mut at = part.at;
@@ -238,10 +269,12 @@ impl Passed {
 
 impl Drop for Passed {
     fn drop(&mut self) {
-        match self.block.take() {
-            Some((block, scratch)) if self.is_left => scratch.leave(block),
-            Some((block, scratch)) => scratch.give_back(block),
-            None => (),
+        let Some((scratch, base)) = self.home.take() else { return };
+        let block = self.block.take();
+        if self.is_left {
+            scratch.leave(Behind { base, of: None, block, pins: std::mem::take(&mut self.pins) });
+        } else if let Some(block) = block {
+            scratch.give_back(block);
         }
     }
 }

@@ -17,6 +17,11 @@ pub fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
         .map_err(|_| pyo3::exceptions::PyValueError::new_err(format!("{seconds} is no number of seconds")))
 }
 
+/// Whether calls go on beyond the limit.
+pub fn leaves(given: &Option<(Bound<'_, PyAny>, String)>) -> bool {
+    given.as_ref().is_some_and(|(_, on_expiry)| on_expiry == "detach")
+}
+
 /// How long the caller waits, in seconds, and what becomes of a call then.
 pub fn call_limit(py: Python<'_>, given: Option<(Bound<'_, PyAny>, String)>) -> PyResult<Option<CallLimit>> {
     let Some((time, on_expiry)) = given else { return Ok(None) };

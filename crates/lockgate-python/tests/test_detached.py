@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import lockgate
 import pytest
@@ -167,20 +169,139 @@ def test_a_callback_of_a_call_that_goes_on(make, monkeypatch):
     assert library.domain.usage().detached_failed == 1
 
 
-def test_a_callback_that_is_gone(make):
+def test_a_callback_is_the_calls(make):
+    """Red if its place goes to another one while the call goes on that has it."""
     library = make()
-    go = word(library)
-    callback = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: x)
+    seen = []
+
+    def callback(name):
+        return lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: seen.append(name) or x)
+
+    def apply(go, function):
+        called = within(library, "apply")
+        called.argtypes = [ctypes.c_void_p, type(function), ctypes.c_int]
+        called(go, function, 1)
+
+    go, other = word(library), word(library)
+    let_go(other)
+    with pytest.raises(lockgate.Detached):
+        apply(go, callback("first"))
+    gc.collect()
+    for _ in range(20):
+        apply(other, callback("another"))
+    let_go(go)
+    settled(library, 1)
+    assert (seen.count("another"), seen.count("first")) == (20, 1)
+    assert library.domain.usage().detached_failed == 0
+
+
+def test_a_callback_goes_when_its_call_has_ended(make):
+    library = make()
+    go, function = word(library), lambda x: x
+    callback = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(function)
     apply = within(library, "apply")
     apply.argtypes = [ctypes.c_void_p, type(callback), ctypes.c_int]
     with pytest.raises(lockgate.Detached):
         apply(go, callback, 1)
+    gone, _ = weakref.ref(function), (function := None)
+    del callback
+    gc.collect()
+    assert gone() is not None
+    let_go(go)
+    settled(library, 1)
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_domain_is_collected_with_what_its_calls_have(make, build):
+    """Red if the collector does not see what a call has left: the domain would stay, and the call."""
+    domain = lockgate.Domain(build("detached"))
+    function = domain["apply"]
+    callback = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(functools.partial(lambda domain, x: domain.usage().calls, domain))
+    function.argtypes = [ctypes.c_void_p, type(callback), ctypes.c_int]
+    function.time_limit, function.on_expiry = LIMIT, "detach"
+    with pytest.raises(lockgate.Detached):
+        function(domain.place(ctypes.c_int(0)), callback, 1)
+    gone, _ = weakref.ref(domain), (domain := None)
+    del function, callback
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_callback_that_is_gone(make):
+    """One that the call has by its address alone is the program's to keep."""
+    library = make()
+    go = word(library)
+    callback = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: x)
+    apply = within(library, "apply")
+    apply.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
+    with pytest.raises(lockgate.Detached):
+        apply(go, callback.address(library.domain), 1)
     del callback
     gc.collect()
     let_go(go)
     settled(library, 1)
     assert library.domain.usage().detached_failed == 1
     assert library.domain.detached_fault.kind is not None
+
+
+def test_an_array_is_the_calls(make):
+    """Red if the memory is taken from a domain whose call goes on with it."""
+    library = make()
+    go, fill = word(library), within(library, "fill")
+    with pytest.raises(lockgate.Detached):
+        fill(go, library.domain.array(4096, "u1"), 4096)
+    gc.collect()
+    let_go(go)
+    settled(library, 1)
+    assert (library.domain.usage().detached_failed, library.domain.detached_fault) == (0, None)
+
+
+def test_a_block_ends_after_the_calls_in_it(make):
+    """Red if the end of a ``with`` block frees what a call goes on with."""
+    library = make()
+    told = library.domain.alloc(ctypes.c_char, 8)
+    tell = within(library, "tell_later", 0.001)
+    for number in range(1, 101):
+        go = word(library)
+        # More than the domain can have of it at a time, unless it is freed in the end.
+        with library.domain.alloc(1 << 20) as room:
+            room.write(b"first\0")
+            with pytest.raises(lockgate.Detached):
+                tell(go, room, told)
+        with library.domain.alloc(1 << 20) as other:
+            other.write(b"other\0")
+        let_go(go)
+        settled(library, number)
+        assert library.domain.string(told) == b"first"
+    assert library.domain.usage().detached_failed == 0
+
+
+def test_a_block_ends_after_a_reset(make):
+    """There is nothing left to free: red if that is tried, in the next instance."""
+    library = make()
+    go = word(library)
+    with library.domain.place(b"first") as text, pytest.raises(lockgate.Detached):
+        within(library, "tell_later")(go, text, library.domain.alloc(8))
+    let_go(go)
+    settled(library, 1)
+    while True:
+        try:
+            library.domain.reset()
+            break
+        except lockgate.Busy:
+            time.sleep(0)  # its thread leaves the domain a moment later
+    with library.domain.place(b"next") as text:
+        assert library.length(text) == 4
+    assert library.domain.__dict__["_left"] == []
+
+
+def test_usage_is_what_it_was(make):
+    """Programs unpack it: what is new comes last."""
+    usage = make().domain.usage()
+    before = ("memory", "peak_memory", "memory_limit", "threads", "descriptors", "calls", "cpu_time")
+    assert usage._fields[: len(before)] == before
+    assert usage[len(before) :] == (0, 0, 0, 0)
 
 
 def test_limits(make):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import enum
 import math
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from . import _native, _types
 from ._asynchronous import AsyncCall, Workers, default_workers
 from ._callback import CFUNCTYPE, Callback
-from ._errors import LoadError, OptionError, SignatureError, SymbolError
+from ._errors import CallError, LoadError, OptionError, SignatureError, SymbolError
 from ._pointer import Pointer, address_of, length_of
 from ._types import STRING_LIMIT, Shape
 
@@ -282,8 +283,10 @@ class Domain(_native.Domain):
     def alloc(self, type: Any, count: int = 1) -> Pointer:
         """Memory for `count` values of a ctypes type, or for so many bytes, from the module's own ``malloc``.
 
-        It stays until `Pointer.free`, or the end of a ``with`` block.
+        It stays until `Pointer.free`, or the end of a ``with`` block; beyond that, where a call goes on without its caller, until
+        that has ended and the domain is used again.
         """
+        self._end_left()
         if hasattr(type, "__index__"):
             return Pointer(self, self._alloc(length_of(operator.index(type) * count)), None)
         return Pointer(self, self._alloc(length_of(ctypes.sizeof(type) * count)), type)
@@ -297,12 +300,38 @@ class Domain(_native.Domain):
             kind = type(value)
         elif isinstance(value, (bytes, bytearray)):
             kind = ctypes.c_char
+        self._end_left()
         data = _native.copied(_types.plain(value))
         if isinstance(value, (bytes, bytearray)):
             data += b"\0"
         pointer = Pointer(self, self._alloc(max(1, len(data))), kind)
         pointer.write(data)
         return pointer
+
+    def _end(self, pointer: Pointer) -> None:
+        """Frees what a ``with`` block ends with, once the calls have ended that have gone on without their callers: they may use it."""
+        usage = self.usage()
+        begun = usage.detached + usage.detached_ended
+        if usage.detached_settled < begun:
+            self.__dict__.setdefault("_left", []).append((pointer, begun))
+        else:
+            pointer.free()
+        self._end_left(usage)
+
+    def _end_left(self, usage: Usage | None = None) -> None:
+        """Frees what calls have left that have ended since."""
+        left = self.__dict__.get("_left")
+        if not left:
+            return
+        settled, current = (usage or self.usage()).detached_settled, Pointer(self, 0)._generation
+        for one in tuple(left):
+            pointer, begun = one
+            if begun > settled and pointer._generation == current:
+                continue
+            # Another thread, or what `free` calls, may have been quicker. After a reset there is nothing to free, which that says.
+            with contextlib.suppress(ValueError, CallError):
+                left.remove(one)
+                pointer.free()
 
     def string(self, address: int, limit: int = STRING_LIMIT) -> bytes:
         """The string at an address, at most `limit` bytes long. `BadPointer` if it has no end."""

@@ -142,7 +142,7 @@ class Pointer(_native.Pointer):
 
     def __exit__(self, *_exception: object) -> None:
         if not self.domain.closed:
-            self.free()
+            self.domain._end(self)
 
     def __repr__(self) -> str:
         kind = "void" if self.type is None else _types.name_of(self.type)
