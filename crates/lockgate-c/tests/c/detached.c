@@ -109,6 +109,93 @@ static void goes_on(void) {
     STATUS(LG_OK, lg_domain_free(domain));
 }
 
+/* A structure by value is on the call's stack, which goes with it, whoever makes the call: the program's own is the program's again. */
+static void has_its_arguments(int by_workers) {
+    lg_domain *domain = new_domain(module, NULL);
+    int *go = word_of(domain, 0), *to = word_of(domain, 1);
+    lg_workers *workers = lg_workers_new(1, 10);
+    large given = {{1, 2, 3, 4, 5}};
+    lg_value arguments[3];
+    memset(arguments, 0, sizeof arguments);
+    arguments[0].type = arguments[2].type = LG_POINTER;
+    arguments[0].as.p = go;
+    arguments[1].type = LG_STRUCT;
+    arguments[1].bytes.at = &given;
+    arguments[1].bytes.size = sizeof given;
+    arguments[2].as.p = to;
+    lg_function *add = detaching(domain, "void add_later(int *, struct { long numbers[5]; }, int *)");
+    if (by_workers) {
+        lg_async *call = lg_call_async(add, workers, 0, arguments, 3);
+        CHECK(call);
+        memset(&given, 0x5a, sizeof given);
+        STATUS(LG_E_DETACHED, lg_async_wait(call, -1, NULL));
+        STATUS(LG_OK, lg_async_free(call));
+    } else {
+        STATUS(LG_E_DETACHED, lg_call(add, arguments, 3, NULL));
+        memset(&given, 0x5a, sizeof given);
+    }
+    STATUS(LG_OK, lg_function_free(add));
+    /* The next calls of the same thread have other stacks. */
+    lg_function *fill = bind(domain, "struct { long numbers[5]; } fill(long)");
+    lg_value from, result;
+    memset(&from, 0, sizeof from);
+    memset(&result, 0, sizeof result);
+    from.type = LG_SIGNED;
+    from.as.i = 9;
+    result.type = LG_STRUCT;
+    result.bytes.at = &given;
+    result.bytes.size = sizeof given;
+    for (int i = 0; i < 10; i++) {
+        if (by_workers) {
+            lg_async *call = lg_call_async(fill, workers, 0, &from, 1);
+            STATUS(LG_OK, lg_async_wait(call, -1, &result));
+            STATUS(LG_OK, lg_async_free(call));
+        } else
+            STATUS(LG_OK, lg_call(fill, &from, 1, &result));
+    }
+    let_go(domain, go);
+    await_settled(domain, 1);
+    CHECK(value_of(domain, to) == 15);
+    STATUS(LG_OK, lg_function_free(fill));
+    STATUS(LG_OK, lg_workers_finish(workers));
+    STATUS(LG_OK, lg_domain_free(domain));
+}
+
+/* Standing memory, blocks and rings among it, is the domain's until the program takes it away, whatever becomes of a call. */
+static void has_an_arena(void) {
+    lg_domain *domain = new_domain(module, NULL);
+    lg_arena *arena = lg_arena_new(1 << 16);
+    CHECK(lg_arena_open(arena, domain, LG_READ_WRITE));
+    int *go = (int *)lg_arena_alloc(arena, sizeof *go), *to = (int *)lg_arena_alloc(arena, sizeof *to);
+    *go = 0, *to = 1;
+    lg_value arguments[2], result;
+    large room;
+    memset(arguments, 0, sizeof arguments);
+    memset(&result, 0, sizeof result);
+    arguments[0].type = arguments[1].type = LG_POINTER;
+    arguments[0].as.p = lg_arena_pointer(domain, go, sizeof *go, LG_READ_WRITE);
+    arguments[1].as.p = lg_arena_pointer(domain, to, sizeof *to, LG_READ_WRITE);
+    CHECK(arguments[0].as.p && arguments[1].as.p);
+    result.type = LG_STRUCT;
+    result.bytes.at = &room;
+    result.bytes.size = sizeof room;
+    lg_function *fill = detaching(domain, FILL);
+    STATUS(LG_E_DETACHED, lg_call(fill, arguments, 2, &result));
+    __atomic_store_n(go, 1, __ATOMIC_RELEASE);
+    await_settled(domain, 1);
+    CHECK(__atomic_load_n(to, __ATOMIC_ACQUIRE) == 7 && usage_of(domain).detached_failed == 0);
+    /* One that is shut meanwhile ends the call by its own access, and no other. */
+    *go = 0;
+    STATUS(LG_E_DETACHED, lg_call(fill, arguments, 2, &result));
+    STATUS(LG_OK, lg_arena_shut(arena, domain));
+    await_settled(domain, 2);
+    STATUS(LG_E_FAULT, lg_domain_detached_fault(domain));
+    CHECK(lg_last_fault()->kind == LG_FAULT_SEGV && *to == 7);
+    STATUS(LG_OK, lg_function_free(fill));
+    STATUS(LG_OK, lg_arena_close(arena));
+    STATUS(LG_OK, lg_domain_free(domain));
+}
+
 /* In the order in which they were left: the first one holds back what is said of those behind it. */
 static void settles_in_order(void) {
     lg_domain *domain = new_domain(module, NULL);
@@ -340,6 +427,9 @@ int main(void) {
     alarm(300); /* (A call that no limit ends.) */
     module = open_module("guest.lg");
     goes_on();
+    has_its_arguments(0);
+    has_its_arguments(1);
+    has_an_arena();
     settles_in_order();
     is_stopped();
     has_a_limit();
