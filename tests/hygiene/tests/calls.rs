@@ -66,3 +66,49 @@ fn the_tables_of_places_have_all_states() {
     let is_value = |word: &&str| word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     assert_eq!(code(section).filter(is_value).collect::<BTreeSet<_>>(), values, "in {PAGE}, and in the code");
 }
+
+/// Files outside of the runtime in which a call may get a limit of its caller's, and so be left by it: each says what becomes of what the call uses
+/// ([decision 0154](docs/decisions/0154-what-a-call-that-goes-on-uses.md)).
+const LIMITS_ARE_GIVEN: [&str; 9] = [
+    "crates/lockgate-c/src/function_sys.rs",
+    "crates/lockgate-c/src/policy.rs",
+    "crates/lockgate-c/src/request_sys.rs",
+    "crates/lockgate-cli/src/cmd/up/file.rs",
+    "crates/lockgate-headers/include/lockgate.hpp",
+    "crates/lockgate-programs/src/spec.rs",
+    "crates/lockgate-python/src/function.rs",
+    "crates/lockgate-python/src/registry.rs",
+    "crates/lockgate-python/src/values.rs",
+];
+
+/// Who makes something in a domain for a call, and takes it away when the call has returned, binds without a limit, or knows of calls that go on. Red if
+/// another file begins to give limits.
+#[test]
+fn calls_are_left_in_named_places() {
+    const WORDS: [&str; 5] =
+        ["CallLimit", "Expiry::", "call_limit(", "lg_bind_within(", "lg_request_within("];
+    const ENDS: [&str; 9] = [".rs", ".c", ".h", ".hpp", ".cpp", ".py", ".in", ".go", ".java"];
+    let mut found = Vec::new();
+    for folder in ["crates", "postgres/src", "examples", "share", "demo"] {
+        for path in files(folder, &ENDS) {
+            let name = path.strip_prefix(hygiene::root()).expect("inside the tree").display().to_string();
+            let is_the_runtimes =
+                name.starts_with("crates/lockgate/") || name.ends_with("include/lockgate.h");
+            if is_the_runtimes || name.contains("/tests/") {
+                continue;
+            }
+            let gives = |line: &str| {
+                let code = line.split("//").next().unwrap_or_default();
+                WORDS.iter().any(|word| code.contains(word))
+            };
+            if read(&path).lines().any(gives) {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    assert_eq!(
+        found, LIMITS_ARE_GIVEN,
+        "who gives calls a limit: decision 0154 says what becomes of what they use"
+    );
+}
