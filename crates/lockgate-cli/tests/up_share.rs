@@ -38,6 +38,8 @@ static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
         "struct { long a; double b; } twice(struct { long a; double b; })",
         "unsigned sum(const unsigned char *, size_t)",
         "int reverse(int, char *)",
+        "int slow_reverse(long, int, char *)",
+        "long told(long)",
         "long first(const long *, unsigned)",
     ] {
         cc.args(["--export", export]);
@@ -52,7 +54,8 @@ const EXPORTS: &str = "exports = { count = { function = 'count', share = true, v
     doze = { share = true, serialize = false }, dozing = { share = true, serialize = false }, \
     mean = { share = true }, twice = { share = true }, \
     sum = { share = 'unsigned sum(const unsigned char data[n], size_t n)' }, \
-    reverse = { share = 'int reverse(int n, char text[n])' }, \
+    reverse = { share = 'int reverse(int n, char text[n])' }, told = { share = true, serialize = false }, \
+    slow_reverse = { share = 'int slow_reverse(long ms, int n, char text[n])', serialize = false }, \
     first = { share = 'long first(const long numbers[n], unsigned n)' } }";
 
 const SUM: &str = "unsigned sum(const unsigned char data[n], size_t n)";
@@ -232,6 +235,20 @@ fn a_call_ends_with_its_time_limit() {
     for more in 1..50 {
         assert_eq!(number(&count, 1).unwrap(), before + more);
     }
+    // Its buffers are its own there until it has ended, and the caller's are the caller's.
+    let slow = remote
+        .bind(&Query::newest("a.slow_reverse"), "int slow_reverse(long ms, int n, char text[n])")
+        .unwrap();
+    let mut text = *b"given";
+    let given = text.iter().map(|byte| i64::from(*byte)).sum::<i64>();
+    let mut arguments = [Value::Signed(1500).into(), Value::Signed(5).into(), Data::Written(&mut text)];
+    let late = slow.call(&mut arguments).unwrap_err();
+    assert!(matches!(late, RemoteError::Fault { kind: FaultKind::TimeOut, .. }), "{late}");
+    let told = bound(&remote, "told");
+    while number(&told, 0).unwrap() == 0 {
+        assert_eq!(sum(&remote, b"other").unwrap(), Value::Unsigned(b"other".map(u64::from).iter().sum()));
+    }
+    assert_eq!((number(&told, 0).unwrap(), &text), (given, b"given"));
     // When it has ended there, its thread is free again.
     let dozing = bound(&remote, "dozing");
     while number(&dozing, 0).unwrap() > 0 {}

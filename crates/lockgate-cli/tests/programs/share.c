@@ -34,6 +34,14 @@ int reverse(int n, char *text) {
     for (int i = 0; i < n / 2; i++) { char c = text[i]; text[i] = text[n - 1 - i]; text[n - 1 - i] = c; }
     return n;
 }
+/* What a text was when a call had slept. */
+static volatile long was;
+int slow_reverse(long ms, int n, char *text) {
+    doze(ms);
+    was = sum((unsigned char *)text, n);
+    return reverse(n, text);
+}
+long told(long n) { return was + n; }
 long first(const long *numbers, unsigned n) { return n ? numbers[0] : -1; }
 
 int main(void) {
