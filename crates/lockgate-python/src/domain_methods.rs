@@ -133,6 +133,12 @@ impl Domain {
         Ok(table)
     }
 
+    /// How many calls have gone on without their callers, and how many of them, in this order, have ended.
+    fn _calls_left(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let usage = self.live(py)?.usage();
+        Ok((u64::from(usage.detached) + usage.detached_ended, usage.detached_settled))
+    }
+
     /// Allocates memory with the module's own allocator; its address.
     fn _alloc(&self, py: Python<'_>, size: usize) -> PyResult<u64> {
         let live = self.live(py)?;

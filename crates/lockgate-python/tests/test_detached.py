@@ -177,8 +177,8 @@ def test_a_callback_is_the_calls(make):
     def callback(name):
         return lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: seen.append(name) or x)
 
-    def apply(go, function):
-        called = within(library, "apply")
+    def apply(go, function, limit=LIMIT):
+        called = within(library, "apply", limit)
         called.argtypes = [ctypes.c_void_p, type(function), ctypes.c_int]
         called(go, function, 1)
 
@@ -188,7 +188,7 @@ def test_a_callback_is_the_calls(make):
         apply(go, callback("first"))
     gc.collect()
     for _ in range(20):
-        apply(other, callback("another"))
+        apply(other, callback("another"), 60)
     let_go(go)
     settled(library, 1)
     assert (seen.count("another"), seen.count("first")) == (20, 1)

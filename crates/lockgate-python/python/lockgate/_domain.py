@@ -310,20 +310,19 @@ class Domain(_native.Domain):
 
     def _end(self, pointer: Pointer) -> None:
         """Frees what a ``with`` block ends with, once the calls have ended that have gone on without their callers: they may use it."""
-        usage = self.usage()
-        begun = usage.detached + usage.detached_ended
-        if usage.detached_settled < begun:
+        begun, settled = self._calls_left()
+        if settled < begun:
             self.__dict__.setdefault("_left", []).append((pointer, begun))
         else:
             pointer.free()
-        self._end_left(usage)
+        self._end_left()
 
-    def _end_left(self, usage: Usage | None = None) -> None:
+    def _end_left(self) -> None:
         """Frees what calls have left that have ended since."""
         left = self.__dict__.get("_left")
         if not left:
             return
-        settled, current = (usage or self.usage()).detached_settled, Pointer(self, 0)._generation
+        (_, settled), current = self._calls_left(), Pointer(self, 0)._generation
         for one in tuple(left):
             pointer, begun = one
             if begun > settled and pointer._generation == current:
