@@ -87,7 +87,9 @@
  * them as blocked, and the signals still come. Elsewhere the library unblocks them whenever it puts
  * its handlers in front again. One exception: a handler of yours that interrupts a call which is to
  * end, or to be told something, may have SIGSYS blocked until it returns, and so may threads and
- * programs that it starts.
+ * programs that it starts. On a thread that has called a domain, sigwait(), sigtimedwait(),
+ * sigwaitinfo() and a signalfd that ask for all signals may return one of the library's: ignore a
+ * signal that you do not know.
  *
  * Calls from signal handlers. A signal handler cannot call a domain: the call fails (lg_failed()).
  * Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers
