@@ -179,7 +179,7 @@ redis: setup benches ## Redis, unchanged, as a server in a domain: its own tests
 	scripts/redis-tests.sh --benchmark || [ $$? -eq 77 ]
 	scripts/redis-tests.sh --calls && target/release/lockgate-bench programs --only programs.redis || [ $$? -eq 77 ]
 
-servers: setup build ## nginx, BusyBox, SQLite's shell and memcached, unchanged, as programs in domains: everyday work of each
+servers: setup build ## nginx, BusyBox, SQLite's shell, memcached and OpenSSL, unchanged, as programs in domains: everyday work of each
 	scripts/servers-tests.sh || [ $$? -eq 77 ]
 
 libclangs: setup ## what reads C by libclang, with each version that is installed or that apt has: the same is made, and the tests pass

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Servers and their like, unchanged, each as a program in a domain: a script of everyday work for each.
 #
-#     servers-tests.sh [NAME...]     busybox, nginx, sqlite, memcached; without, all of them
+#     servers-tests.sh [NAME...]     busybox, nginx, sqlite, memcached, openssl; without, all of them
 #
 # The sources come from Debian's archive, one version each (build/servers); SERVERS names a folder that has the archives. 77: no sources, or no tool
 # that a script needs. LOCKGATE names the program; target/release/lockgate without.
@@ -214,7 +214,61 @@ memcached() {
     ends
 }
 
-names=${*:-busybox nginx sqlite memcached}
+openssl_makes() {
+    ./Configure linux-x86_64 no-asm no-shared no-dso no-module no-threads no-tests no-engine no-async CC="$compiler" CFLAGS=-O2 &&
+        make -j"$(nproc)" build_generated apps/openssl
+}
+
+openssl() {
+    command -v perl >/dev/null || skip "no perl"
+    fetched openssl o/openssl/openssl_3.0.20.orig.tar.gz c80a01dfc70ece4dc21168932c37739042d404d46ccc81a5986dd75314ecda6f
+    built apps/openssl openssl_makes
+    work
+    printf '[req]\ndistinguished_name = name\n[name]\n' >"$root/work/openssl.cnf"
+    head -c 3000000 /dev/urandom >"$root/work/big"
+    # A program of its own each time, with what it is granted besides its folder.
+    inside() { "$lockgate" run --quiet --memory-limit 128M --env OPENSSL_CONF=/w/openssl.cnf --dir "/w=$root/work" --cwd /w "$@"; }
+    inside apps/openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1 -keyout key -out cert 2>"$root/work/said" ||
+        fail "no certificate: $(cat "$root/work/said")"
+    [ "$(inside apps/openssl sha256 -r big | cut -d ' ' -f 1)" = "$(sha256sum "$root/work/big" | cut -d ' ' -f 1)" ] || fail "another sum"
+    address=127.0.0.1:27814
+    client() {
+        inside --connect $address apps/openssl s_client -connect $address -quiet -CAfile cert -verify_return_error "$@" 2>"$root/work/said"
+    }
+    serves 27814 --memory-limit 128M --env OPENSSL_CONF=/w/openssl.cnf --dir "/w=$root/work:ro" --cwd /w apps/openssl \
+        s_server -accept $address -cert cert -key key -WWW
+    for version in -tls1_2 -tls1_3; do
+        printf 'GET /big HTTP/1.0\r\n\r\n' | client $version >"$root/work/answer" || fail "no connection: $(cat "$root/work/said")"
+        tail -c 3000000 "$root/work/answer" >"$root/work/got"
+        same "$root/work/got" "$root/work/big"
+    done
+    printf 'GET /none HTTP/1.0\r\n\r\n' | client | grep -q "Error opening" || fail "it has what is not there"
+    # Another certificate than the one that the client trusts.
+    mv "$root/work/cert" "$root/work/served"
+    inside apps/openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1 -keyout other -out cert 2>"$root/work/said"
+    printf 'GET /big HTTP/1.0\r\n\r\n' | client >"$root/work/answer" && fail "it trusts anyone"
+    [ -s "$root/work/answer" ] && fail "it has read from what it does not trust"
+    mv "$root/work/served" "$root/work/cert"
+    kill -TERM "$server"
+    { wait "$server" || true; } 2>/dev/null
+    # The other way: what the client is given comes out of the server. (Of numbers: letters may be commands. Each end ends with its input.)
+    seq 400000 >"$root/work/numbers"
+    mkfifo "$root/work/silence"
+    exec 9<>"$root/work/silence"
+    inside --listen $address apps/openssl s_server -accept $address -cert cert -key key -quiet -naccept 1 \
+        <&9 >"$root/work/received" 2>"$root/work/served" &
+    server=$!
+    children="$children $server"
+    for _ in $(seq 100); do
+        client -no_ign_eof <"$root/work/numbers" && break
+        sleep 0.1
+    done
+    wait "$server" || fail "the server ended with status $?: $(cat "$root/work/served")"
+    exec 9>&-
+    same "$root/work/received" "$root/work/numbers"
+}
+
+names=${*:-busybox nginx sqlite memcached openssl}
 for name in $names; do
     (trap stop EXIT && trap 'exit 1' INT TERM && "$name")
     echo "$name works in a domain"

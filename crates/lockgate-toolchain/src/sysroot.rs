@@ -58,6 +58,7 @@ const LIBC: &[Source] = &[
     source!("libc/ffi.c"),
     source!("libc/process.c"),
     source!("libc/exit.c"),
+    source!("libc/addresses.c"),
     source!("libc/dlerror.c"),
     source!("libc/signal.S"),
     source!("libc/dlsym.c"),
@@ -132,9 +133,10 @@ const REPLACED: &[&str] = &[
     "vfork",
 ];
 
-/// Functions of musl's that ours of the same name call (`libc/malloc.c`, `libc/thread_exit.c`), and those by which it takes locks of its
+/// Functions of musl's that ours of the same name call (`libc/addresses.c`, `libc/malloc.c`, `libc/thread_exit.c`), and those by which it takes locks of its
 /// own as modules take theirs (`libc/rwlock.c`).
 const RENAMED: &[(&str, &str)] = &[
+    ("getaddrinfo", "__lg_addresses"),
     ("malloc_usable_size", "__lg_usable_size"),
     ("pthread_exit", "__lg_exit_thread"),
     ("pthread_rwlock_rdlock", "__pthread_rwlock_rdlock"),

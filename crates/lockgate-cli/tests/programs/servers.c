@@ -202,6 +202,10 @@ static void names(void) {
     TOLD(fchown(99, -1, -1));
     struct addrinfo *found, hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     TOLD(getaddrinfo("localhost", "80", &hints, &found));
+    /* (musl asks the kernel with a UDP socket.) */
+    hints.ai_flags = AI_ADDRCONFIG;
+    TOLD(getaddrinfo("localhost", "80", &hints, &found));
+    TOLD(getaddrinfo("127.0.0.1", "80", &hints, &found));
 }
 
 static void limits(void) {
