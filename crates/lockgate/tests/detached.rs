@@ -626,8 +626,9 @@ fn a_call_is_stopped_where_mappings_run_out() {
         let spin = domain.within("spin", detaching(2));
         let (mut detached, mut stopped) = (0, 0);
         let full = AllMappings::taken();
-        for left in 0..40 {
-            full.gives_back(left);
+        // One after the other, and then enough.
+        for left in (1..12).chain([40]) {
+            full.gives_back_up_to(left);
             let error = spin.call(1).expect_err("it takes longer");
             match () {
                 () if is_detached(&error) => detached += 1,

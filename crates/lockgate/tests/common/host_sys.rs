@@ -188,9 +188,9 @@ impl AllMappings {
         }
     }
 
-    /// Two of them can be had again. Each `nth` once.
-    pub fn gives_back(&self, nth: usize) {
-        assert!(self.protect(nth + 1, libc::PROT_NONE));
+    /// So many times two of them can be had again.
+    pub fn gives_back_up_to(&self, pairs: usize) {
+        assert!((1..=pairs).all(|nth| self.protect(nth, libc::PROT_NONE)));
     }
 
     fn protect(&self, nth: usize, rights: libc::c_int) -> bool {
