@@ -30,16 +30,41 @@ pub(super) unsafe fn hand_over(state: &ThreadState, gate: *mut GateRecord, one: 
     unsafe {
         let below = entry(gate);
         let binding = &*(*below).binding;
-        let Some(room) = (*one).room.filter(|_| !state.holdings.holds()) else { return false };
+        // (Each field by name: one that is forgotten would be lost without a word.)
+        let Interruption {
+            saved,
+            control,
+            returns,
+            room,
+            fault,
+            opened,
+            // Of a handler: none has begun, or it has been left.
+            bottom: _,
+            context: _,
+            copy: _,
+            alternate: _,
+            begins: _,
+            // Of this thread's, and of this gate's.
+            number: _,
+            previous: _,
+            mark: _,
+            stage: _,
+            // Hidden in `saved` already; found anew.
+            unhidden: _,
+            entry: _,
+        } = &*one;
+        let Some(room) = room.filter(|_| !state.holdings.holds()) else { return false };
         let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
         let info = &*binding.info;
-        let (control, entered, limit) = ((*one).control, (*below).control, (*below).limit);
+        let (control, entered, limit) = (*control, (*below).control, (*below).limit);
         let left = Left {
-            saved: Going { state: ptr::null(), interruption: 0, ..(*one).saved },
-            state: std::slice::from_raw_parts((*one).saved.state, size).to_vec(),
+            saved: Going { state: ptr::null(), interruption: 0, ..*saved },
+            state: std::slice::from_raw_parts(saved.state, size).to_vec(),
             control,
-            returns: (*one).returns,
+            returns: *returns,
             room,
+            fault: *fault,
+            opened: *opened,
             entered,
             place: (*gate).slot,
             gives_up: binding.flags & GIVES_UP != 0,
@@ -93,7 +118,7 @@ pub(super) unsafe fn take_over(
         ptr::copy_nonoverlapping(left.state.as_ptr(), vectors.cast_mut(), left.state.len().min(size));
         (*one).saved = Going { state: vectors, ..left.saved };
         ((*one).control, (*one).returns, (*one).room) = (left.control, left.returns, Some(left.room));
-        ((*one).fault, (*one).opened, (*one).unhidden) = (None, false, 0);
+        ((*one).fault, (*one).opened, (*one).unhidden) = (left.fault, left.opened, 0);
         ((*one).mark, (*one).stage) = ((*gate).mark, Stage::Asks);
         // The call is the one that was left: walks end where that began, and what it calls begins below its frames.
         (*entry(gate).cast_mut()).control = left.entered;

@@ -89,6 +89,10 @@ pub(crate) struct Left {
     pub(super) control: u64,
     pub(super) returns: bool,
     pub(super) room: u64,
+    /// What an instruction has raised, for which no handler has begun yet.
+    pub(super) fault: Option<RawFault>,
+    /// The stack's reserve is open, for a handler that is to begin or has been left.
+    pub(super) opened: bool,
     /// rsp where the call began, in the domain.
     pub entered: u64,
     /// What the thread's slot table had for the domain while its code ran.
