@@ -672,6 +672,8 @@ fn a_functions_domain_is_no_handle() {
 #[test]
 fn a_call_is_stopped_where_mappings_run_out() {
     let _watchdog = watchdog("mappings");
+    // (A child would wait for another test's thread that makes it.)
+    LazyLock::force(&MODULE);
     let child = in_child_of(false, || {
         let (domain, _told) = domain(options().detached_limit(Duration::from_millis(200)));
         let spin = domain.within("spin", detaching(2));

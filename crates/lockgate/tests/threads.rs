@@ -544,6 +544,8 @@ fn a_kill_and_the_end_of_the_handle_end_threads_of_the_module() {
 #[test]
 fn threads_start_or_do_not_where_space_runs_out() {
     let _watchdog = watchdog("threads without space");
+    // (A child would wait for another test's thread that makes it.)
+    LazyLock::force(&MODULE);
     let (mut started, mut refused) = (0, 0);
     for step in 0..60 {
         let child = host_sys::in_child_of(false, || {
