@@ -190,7 +190,7 @@ torture: setup benches ## a thousand million calls among signals, crashes and ki
 	target/release/lockgate-bench soak --json build/bench/soak.json
 	target/release/lockgate-bench cycles --json build/bench/cycles.json
 	target/release/lockgate-bench postgres-soak --json build/bench/postgres-soak.json
-	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate-tests --test suites -- --include-ignored any_handlers:: random_returns::
+	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate-tests --test suites -- --include-ignored any_handlers:: random_code:: random_returns::
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
 
 COUNT ?= 1000000

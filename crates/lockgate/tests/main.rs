@@ -33,6 +33,7 @@ mod observed_fork;
 mod own_signals;
 mod perf_map;
 mod policies;
+mod random_code;
 mod random_returns;
 mod refusals;
 mod registry;

@@ -1,7 +1,12 @@
 //! Control stacks, what is known of them that no program can change, the runtime's part, and the adversary.
 //!
 //! Several threads, whose steps alternate, have calls in progress, each nested in a gate of the one before. A call runs on frames of its
-//! own, or on a context, of which there are as many as wanted, each on a stack of its own. All that the runtime does is chosen by chance among what its rules allow.
+//! own, or on a context, of which there are as many as wanted, each on a stack of its own. A handler of the domain's own signals interrupts them
+//! anywhere, and a call that waits at a gate may be handed over to another thread. All that the runtime does is chosen by chance among what its
+//! rules allow.
+//!
+//! The adversary writes every word below rsp: after each step no program knows what is there, so whoever reads such a word before the program
+//! has written it again has lost.
 use super::program::{Op, Program, Random};
 use lockgate_verify::{Frames, State};
 
@@ -25,9 +30,13 @@ pub enum Without {
     Moved,
     /// *resume* goes on with rsp = E of a function that is still to return.
     Live,
+    /// What *resume* passes is interrupted no more: no handler goes back to it.
+    Passed,
+    /// A call that has been handed over is gone on with once.
+    Once,
 }
 
-pub const RULES: [Without; 8] = [
+pub const RULES: [Without; 10] = [
     Without::Suspended,
     Without::OwnFrames,
     Without::LiveGate,
@@ -36,10 +45,13 @@ pub const RULES: [Without; 8] = [
     Without::Place,
     Without::Moved,
     Without::Live,
+    Without::Passed,
+    Without::Once,
 ];
 
 const SPACING: u64 = 0x10_0000;
 const ROOM: u64 = 0x1000;
+const WORDS: usize = (ROOM / 8 + 1) as usize;
 const STACKS: usize = 6;
 const THREADS: usize = 2;
 const MOST_CALLS: usize = 3;
@@ -48,6 +60,12 @@ const WORD: u64 = 1 << 63;
 /// The exit return address, and that which a context begins with.
 const EXIT: u64 = WORD | 0xffff_ffff;
 const BASE: u64 = 0;
+/// What a handler returns to: the runtime's own way out of it.
+const LANDING: u64 = WORD | 0xffff_fffe;
+/// What the adversary has written: anything at all.
+const UNKNOWN: u64 = 0x0bad_0bad_0bad_0bad;
+/// What a handler leaves alone of what it has interrupted.
+const LEFT_ALONE: u64 = 16;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Is {
@@ -76,6 +94,16 @@ struct Call {
     runs: usize,
 }
 
+/// What a handler has interrupted.
+#[derive(Clone, Copy, Debug)]
+struct Interruption {
+    chain: usize,
+    place: usize,
+    rsp: u64,
+    /// Where the handler's frames end: their last return word.
+    bottom: u64,
+}
+
 #[derive(Debug, Default)]
 struct Thread {
     calls: Vec<Call>,
@@ -92,10 +120,17 @@ pub struct Machine<'a> {
     words: Vec<Vec<u64>>,
     chains: Vec<Chain>,
     threads: Vec<Thread>,
+    interruptions: Vec<Interruption>,
+    /// Calls that wait at a gate for a thread to go on with them, and rsp there.
+    handed: Vec<(Call, u64)>,
+    /// Of each stack, the lowest word that a program has written since the adversary came.
+    written: Vec<usize>,
     labels: Vec<usize>,
     pushed: u64,
     pub returned: u64,
     pub switched: u64,
+    pub interrupted: u64,
+    pub handed_over: u64,
 }
 
 const fn top(stack: usize) -> u64 {
@@ -121,13 +156,18 @@ impl<'a> Machine<'a> {
             frames,
             without,
             random: Random(seed),
-            words: vec![vec![0; (ROOM / 8 + 1) as usize]; STACKS],
+            words: vec![vec![UNKNOWN; WORDS]; STACKS],
+            written: vec![WORDS; STACKS],
+            interruptions: Vec::new(),
+            handed: Vec::new(),
             chains: Vec::new(),
             threads: (0..THREADS).map(|_| Thread::default()).collect(),
             labels,
             pushed: 0,
             returned: 0,
             switched: 0,
+            interrupted: 0,
+            handed_over: 0,
         }
     }
 
@@ -145,27 +185,33 @@ impl<'a> Machine<'a> {
     fn set(&mut self, at: u64, word: u64) {
         if let Some((stack, number)) = Machine::place_of(at) {
             self.words[stack][number] = word;
+            self.written[stack] = self.written[stack].min(number);
+        }
+    }
+
+    /// rsp of a chain, of which the machine goes on with that or with more.
+    fn rsp_of(&self, number: usize) -> u64 {
+        let chain = &self.chains[number];
+        let innermost = |t: &&Thread| t.calls.last().is_some_and(|call| call.runs == number);
+        match (chain.is, self.threads.iter().find(innermost)) {
+            (Is::Suspended, _) => chain.rsp,
+            (_, Some(thread)) => thread.rsp,
+            // At the gate that a call is nested in, or that it waits at to be handed over.
+            (_, None) => chain.live.last().map_or(chain.rsp, |&(at, _)| at),
         }
     }
 
     /// What writes below rsp: signals, debuggers, later calls. On a stack that waits, too.
     fn adversary(&mut self) {
-        let running: Vec<usize> =
-            self.threads.iter().flat_map(|t| t.calls.last()).map(|call| call.runs).collect();
-        let waiting = self.chains.iter().filter(|chain| chain.is == Is::Suspended && chain.is_context);
-        let waiting: Vec<u64> = waiting.map(|chain| chain.rsp).collect();
-        let known: Vec<u64> =
-            running.iter().flat_map(|&chain| self.chains[chain].live.iter().map(|&(_, word)| word)).collect();
-        let now: Vec<u64> = self.threads.iter().filter(|t| !t.calls.is_empty()).map(|t| t.rsp).collect();
-        for rsp in now.into_iter().chain(waiting) {
-            for at in (rsp.saturating_sub(80)..rsp).step_by(8) {
-                let garbage = match self.random.below(3) {
-                    0 => self.random.pick(&known).unwrap_or(0),
-                    1 => rsp - 8 * self.random.below(30) as u64,
-                    _ => 0,
-                };
-                self.set(at, garbage);
-            }
+        let mut lowest = [WORDS; STACKS];
+        for (number, chain) in self.chains.iter().enumerate().filter(|(_, chain)| chain.is != Is::Over) {
+            let at = self.rsp_of(number).saturating_sub(low(chain.stack)) / 8;
+            lowest[chain.stack] = lowest[chain.stack].min(at as usize);
+        }
+        for (stack, lowest) in lowest.into_iter().enumerate() {
+            let from = self.written[stack].min(lowest);
+            self.words[stack][from..lowest].fill(UNKNOWN);
+            self.written[stack] = lowest;
         }
     }
 
@@ -214,6 +260,63 @@ impl<'a> Machine<'a> {
         Some(())
     }
 
+    /// A thread without calls goes on with one that was handed over, or begins one on its own stack, which may be another thread's by now.
+    fn begins(&mut self, thread: usize) -> bool {
+        if let Some((call, rsp)) = self.handed.pop() {
+            if self.without == Without::Once && self.handed_over.is_multiple_of(2) {
+                self.handed.push((call, rsp));
+            }
+            self.threads[thread].calls.push(call);
+            self.threads[thread].rsp = rsp;
+            self.threads[thread].place = usize::MAX; // `ret`
+            self.handed_over += 1;
+            return true;
+        }
+        let is_used = |chain: &Chain| chain.stack == thread && chain.is != Is::Over;
+        !self.chains.iter().any(is_used) && self.enter(thread, thread, top(thread)).is_some()
+    }
+
+    /// A handler begins at a label, below all that the thread has.
+    fn interrupt(&mut self, thread: usize) {
+        let runs = self.call_of(thread).runs;
+        let Thread { rsp, place, .. } = self.threads[thread];
+        let bottom = (rsp - LEFT_ALONE) & !15;
+        if bottom < low(self.chains[runs].stack) + 512 {
+            return;
+        }
+        let Some(label) = self.label() else { return };
+        for (at, word) in [(bottom, BASE), (bottom - 8, LANDING)] {
+            self.set(at, word);
+            self.chains[runs].live.push((at, word));
+        }
+        self.interruptions.push(Interruption { chain: runs, place, rsp, bottom });
+        self.threads[thread].rsp = bottom - 8;
+        self.threads[thread].place = label;
+        self.interrupted += 1;
+    }
+
+    /// A handler has returned: the thread goes on with what it had interrupted last.
+    fn goes_back(&mut self, thread: usize, bottom: u64) -> Result<Step, String> {
+        let runs = self.call_of(thread).runs;
+        let all = (0..self.interruptions.len()).filter(|&number| self.interruptions[number].chain == runs);
+        let all: Vec<usize> = all.collect();
+        let one = match self.without {
+            Without::Passed => self.random.pick(&all),
+            _ => all.last().copied(),
+        };
+        let Some(number) = one else { return Err("a handler returns to nothing".to_owned()) };
+        let one = self.interruptions.remove(number);
+        if self.without != Without::Passed && one.bottom != bottom {
+            return Err(format!(
+                "a handler of {bottom:#x} returns to what another has interrupted, {one:x?}"
+            ));
+        }
+        let live = &mut self.chains[runs].live;
+        live.truncate(live.iter().position(|(at, _)| *at <= bottom).unwrap_or(live.len()));
+        self.threads[thread].rsp = one.rsp;
+        Ok(Step::At(one.place))
+    }
+
     /// Runs all threads. `Err`: what was broken.
     pub fn run(&mut self, steps: u64) -> Result<u64, String> {
         if self.labels.is_empty() {
@@ -221,8 +324,14 @@ impl<'a> Machine<'a> {
         }
         for step in 0..steps {
             let thread = self.random.below(THREADS);
-            if self.threads[thread].calls.is_empty() && self.enter(thread, thread, top(thread)).is_none() {
-                return Ok(step);
+            if self.threads[thread].calls.is_empty() && !self.begins(thread) {
+                if self.threads.iter().all(|thread| thread.calls.is_empty()) {
+                    return Ok(step);
+                }
+                continue;
+            }
+            if self.random.one_in(40) {
+                self.interrupt(thread);
             }
             match self.step(thread)? {
                 Step::At(place) => self.threads[thread].place = place,
@@ -249,6 +358,7 @@ impl<'a> Machine<'a> {
         let call = self.threads[thread].calls.pop().expect("a call in progress");
         self.chains[call.runs].is = Is::Over;
         self.chains[call.own].is = Is::Over;
+        self.interruptions.retain(|one| one.chain != call.runs && one.chain != call.own);
         self.back_at_gate(thread);
     }
 
@@ -334,6 +444,7 @@ impl<'a> Machine<'a> {
         self.returned += 1;
         match popped.1 {
             BASE => return Ok(Step::Ends), // a fault
+            LANDING => return self.goes_back(thread, rsp + 8),
             EXIT if call.runs != call.own => return Err("the exit return address of another call".to_owned()),
             EXIT => {
                 self.chains[call.own].is = Is::Over;
@@ -367,6 +478,9 @@ impl<'a> Machine<'a> {
                 return None;
             }
         }
+        if self.chains[chain].live.is_empty() {
+            return None;
+        }
         let kept = 1 + self.random.below(self.chains[chain].live.len());
         let entry = self.chains[chain].live[kept - 1].0;
         // Without the rule, at any word from here to there.
@@ -376,6 +490,9 @@ impl<'a> Machine<'a> {
             _ => entry,
         };
         self.chains[chain].live.truncate(kept);
+        if self.without != Without::Passed {
+            self.interruptions.retain(|one| one.chain != chain || one.bottom >= entry);
+        }
         Some(label)
     }
 
@@ -383,8 +500,13 @@ impl<'a> Machine<'a> {
     fn gate(&mut self, thread: usize) -> Step {
         let call = self.call_of(thread);
         let rsp = self.threads[thread].rsp;
-        match self.random.below(4) {
-            0 if self.threads[thread].calls.len() < MOST_CALLS => {
+        match self.random.below(9) {
+            // Another thread goes on with it, some time.
+            8 if self.threads[thread].calls.len() == 1 && call.runs == call.own => {
+                self.threads[thread].calls.clear();
+                self.handed.push((call, rsp));
+            }
+            0 | 4 if self.threads[thread].calls.len() < MOST_CALLS => {
                 let stack = self.chains[call.runs].stack;
                 // Below the red zone, as far as that matters here; without the rule, where this call began.
                 let begin = match self.without {
@@ -395,7 +517,7 @@ impl<'a> Machine<'a> {
                     return Step::At(self.threads[thread].place);
                 }
             }
-            1 => {
+            1 | 5 => {
                 // A new context, if there is a free stack.
                 let used: Vec<usize> = self
                     .chains
@@ -420,7 +542,7 @@ impl<'a> Machine<'a> {
                     });
                 }
             }
-            2 | 3 => self.switch(thread, call, rsp),
+            2 | 3 | 6 | 7 => self.switch(thread, call, rsp),
             _ => {}
         }
         Step::At(usize::MAX)

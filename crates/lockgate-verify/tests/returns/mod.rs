@@ -30,6 +30,7 @@ fn each_return_pops_its_own_word_for_long() {
 fn try_programs(numbers: std::ops::Range<u64>) -> u64 {
     let programs = numbers.end - numbers.start;
     let (mut accepted, mut refused, mut steps, mut returns, mut switches) = (0, 0, 0, 0, 0);
+    let (mut interrupted, mut handed) = (0, 0);
     for number in numbers {
         let mut random = Random(number);
         let program = Program::new(&mut random);
@@ -48,14 +49,18 @@ fn try_programs(numbers: std::ops::Range<u64>) -> u64 {
             }
             returns += machine.returned;
             switches += machine.switched;
+            interrupted += machine.interrupted;
+            handed += machine.handed_over;
         }
     }
     println!(
-        "{accepted} programs accepted, {refused} refused, {steps} steps, {returns} returns, {switches} switches"
+        "{accepted} programs accepted, {refused} refused, {steps} steps, {returns} returns, {switches} switches, \
+         {interrupted} interruptions, {handed} calls handed over"
     );
     assert!(accepted > programs / 3 && refused > programs / 10, "{accepted} accepted, {refused} refused");
     assert!(steps > 20 * accepted && returns > accepted, "{steps} steps, {returns} returns");
     assert!(switches > accepted, "{switches} switches");
+    assert!(interrupted > accepted && handed > accepted, "{interrupted} interruptions, {handed} handed over");
     steps
 }
 

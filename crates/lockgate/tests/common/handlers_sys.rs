@@ -15,8 +15,29 @@ static WORK: std::sync::OnceLock<fn(usize, u64)> = std::sync::OnceLock::new();
 /// How many handlers have run to their ends.
 pub static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-extern "C" fn handle(signal: libc::c_int) {
+/// Of the domain in whose code handlers write right below rsp, if there is one.
+static OVERWRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// Has each handler that interrupts code of the domain at this base write words from above rsp to where the kernel leaves a red zone,
+/// which ordinary code has below rsp, and code of domains has not.
+pub fn overwrite_below(base: u64) {
+    OVERWRITTEN.store(base, Ordering::Relaxed);
+}
+
+extern "C" fn handle(signal: libc::c_int, _: *const libc::siginfo_t, context: *const libc::ucontext_t) {
+    const RED_ZONE: u64 = 128;
     let here = 0_u8;
+    let base = OVERWRITTEN.load(Ordering::Relaxed);
+    if base != 0 {
+        // (The kernel passes it whether or not it was asked for.)
+        let get = |register: i32| unsafe { (*context).uc_mcontext.gregs[register as usize] as u64 };
+        let (rip, rsp) = (get(libc::REG_RIP), get(libc::REG_RSP));
+        if rip.wrapping_sub(base) < lockgate_abi::window::SIZE {
+            for at in (8..=RED_ZONE).step_by(8) {
+                unsafe { *((rsp - at) as *mut u64) = *((rsp + at % 32) as *const u64) };
+            }
+        }
+    }
     if let Some(work) = WORK.get() {
         work(signal as usize, &raw const here as u64);
     }
