@@ -318,3 +318,37 @@ fn mending_ends_within_the_calls_limit() {
         assert_eq!(error.fault().expect("a fault").kind(), FaultKind::TimeOut, "{error}");
     }
 }
+
+const AROUND: &str = r#"
+#include <time.h>
+volatile int sink;
+struct Counted { ~Counted() { sink++; } };
+__attribute__((noinline)) static int fall(int n) { Counted counted; if (n == 0) throw 5; return fall(n - 1) + sink; }
+__attribute__((noinline)) static long within(int around, int throws) {
+    if (around > 0) { volatile long more = within(around - 1, throws); return more; }
+    timespec begun, ended;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+    for (int n = 0; n < throws; n++) { try { fall(20); } catch (int value) { sink += value; } }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+    return (ended.tv_sec - begun.tv_sec) * 1000000000L + ended.tv_nsec - begun.tv_nsec;
+}
+extern "C" long throws(long around, long count) { return within(around, count); }
+"#;
+
+/// Each clean-up has the unwinder begin anew, and each time it asks for the functions up to its target, and for no others: what a throw costs does
+/// not depend on how many functions are in progress around the one that catches. Red if it asks for all of them.
+#[test]
+fn what_goes_on_behind_a_clean_up_walks_to_its_target_only() {
+    const THROWS: i64 = 200;
+    let Some(guest) = Guest::cxx(AROUND, &["-O2", "-g1"]) else { return };
+    let domain = guest.domain_with(DomainOptions::new().stack_size(8 << 20));
+    let throws = domain.bind::<extern "C" fn(i64, i64) -> i64>("throws").expect("an export");
+    // The least of several: others use the machine, too.
+    let cost = |around| {
+        let times = (0..5).map(|_| throws.call(around, THROWS).expect("a time"));
+        times.min().expect("some times") / THROWS
+    };
+    let [alone, within] = [0, 20_000].map(cost);
+    println!("{alone} ns a throw, {within} ns within 20,000 functions");
+    assert!(within < 4 * alone, "{alone} ns a throw, {within} ns within 20,000 functions");
+}
