@@ -637,8 +637,8 @@ fn a_kill_ends_a_call_behind_a_jump() {
 const GATES: [(&str, i64); 6] =
     [("call_back", 12), ("ask", 2), ("lazy", 4), ("across", 4), ("jump", 3), ("turn", 3)];
 
-fn kill_at_every_gate(handler: Option<&str>, event: Event) {
-    let part = support::Part::one_in(3, format!("kicks at gates, {}", handler.unwrap_or("-")));
+fn kill_at_every_gate(handler: Option<&str>, event: Event, one_in: usize) {
+    let part = support::Part::one_in(one_in, format!("kicks at gates, {}", handler.unwrap_or("-")));
     for (scenario, result) in part.among(GATES) {
         let outcomes = with_handler(scenario, handler, event, usize::MAX);
         let expected = ["killed, then killed".to_owned(), format!("returned {result}, then killed")];
@@ -650,13 +650,19 @@ fn kill_at_every_gate(handler: Option<&str>, event: Event) {
 /// call, and does not.
 #[test]
 fn a_kick_at_any_gate_is_not_the_last_one() {
-    kill_at_every_gate(None, Event::KillAndKick);
+    kill_at_every_gate(None, Event::KillAndKick, 3);
 }
 
 /// The same while it is in a handler of the host's, above the gate.
 #[test]
 fn a_kick_in_a_handler_above_any_gate_is_not_the_last_one() {
-    kill_at_every_gate(Some("stays"), Event::SignalThenKill);
+    kill_at_every_gate(Some("stays"), Event::SignalThenKill, 3);
+}
+
+/// The same of a handler on the alternate stack.
+#[test]
+fn a_kick_in_a_handler_on_the_alternate_stack_is_not_the_last_one() {
+    kill_at_every_gate(Some("stays on the alternate stack"), Event::SignalThenKill, 6);
 }
 
 /// Callers of an exclusive domain wait for each other, and none waits for ever: whoever leaves wakes whoever came meanwhile.
@@ -999,8 +1005,20 @@ fn children_of_handlers_call_nothing_behind_ends() {
 /// the thread there, or an exclusive domain taken.
 #[test]
 fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
-    for (scenario, result, most) in CALLS {
-        let outcomes = with_handler(scenario, Some("jumps"), Event::Signal, most);
+    jumps_leave_nothing_behind("jumps", CALLS);
+}
+
+/// The same from the alternate stack, out of proxies, gates, the one that binds imports, crossings, *resume* and switches.
+#[test]
+fn jumps_out_of_handlers_on_the_alternate_stack_leave_nothing_behind() {
+    let part = support::Part::one_in(5, "jumps off the alternate stack");
+    let across = [("call_back", 12, 2 * MOST), ("across", 4, 2 * MOST)];
+    jumps_leave_nothing_behind("jumps off the alternate stack", part.among(CALLS.into_iter().chain(across)));
+}
+
+fn jumps_leave_nothing_behind(handler: &str, calls: impl IntoIterator<Item = (&'static str, i64, usize)>) {
+    for (scenario, result, most) in calls {
+        let outcomes = with_handler(scenario, Some(handler), Event::Signal, most);
         let expected =
             ["jumped", &format!("returned {result}")].map(|first| format!("{first}, then {result}"));
         assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
@@ -1115,12 +1133,28 @@ fn faults_of_handlers_are_the_hosts_on_any_stack() {
 /// look of the thread's own.
 #[test]
 fn no_domain_is_reclaimed_under_a_handler_above_a_proxy() {
-    for (scenario, outcome) in [
-        ("for_ever", "killed, then killed"),
-        ("kill_waiting_callee", "returned -2, then -2"),
-        ("kill_waiting_callee_on_stack", "returned -2, then -2"),
-    ] {
-        let outcomes = with_handler(scenario, Some("stays"), Event::SignalThenKill, 200);
+    no_domain_is_reclaimed_under("stays", WAITING);
+}
+
+/// The same of one on the alternate stack.
+#[test]
+fn no_domain_is_reclaimed_under_a_handler_on_the_alternate_stack() {
+    let part = support::Part::one_in(3, "kicks of handlers on the alternate stack");
+    no_domain_is_reclaimed_under("stays on the alternate stack", part.among(WAITING));
+}
+
+const WAITING: [(&str, &str); 3] = [
+    ("for_ever", "killed, then killed"),
+    ("kill_waiting_callee", "returned -2, then -2"),
+    ("kill_waiting_callee_on_stack", "returned -2, then -2"),
+];
+
+fn no_domain_is_reclaimed_under(
+    handler: &str,
+    calls: impl IntoIterator<Item = (&'static str, &'static str)>,
+) {
+    for (scenario, outcome) in calls {
+        let outcomes = with_handler(scenario, Some(handler), Event::SignalThenKill, 200);
         assert!(outcomes.keys().eq([outcome]), "{scenario}: {outcomes:?}");
     }
 }

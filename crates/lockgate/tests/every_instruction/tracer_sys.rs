@@ -285,6 +285,14 @@ pub fn off_alternate_stack() {
     }
 }
 
+/// Whether the kernel takes the calling thread to be on its alternate stack.
+pub fn is_on_alternate_stack() -> bool {
+    unsafe {
+        let mut now: libc::stack_t = std::mem::zeroed();
+        libc::sigaltstack(std::ptr::null(), &raw mut now) == 0 && now.ss_flags & libc::SS_ONSTACK != 0
+    }
+}
+
 /// The code of gates.
 pub fn gates() -> std::ops::Range<u64> {
     unsafe extern "C" {

@@ -3,8 +3,8 @@ use super::common::host_sys::Coroutine;
 use super::common::{Guest, frames, host_sys};
 use super::tracer_sys::{
     Handler, call_and_end, call_pointer, end_of_unwinding, end_thread, ending_handler, ends_on_thread,
-    in_lazy_gate, install_handler, is_code, mark, off_alternate_stack, outside_of_rust, stay, thread_number,
-    unblock,
+    in_lazy_gate, install_handler, is_code, is_on_alternate_stack, mark, off_alternate_stack,
+    outside_of_rust, stay, thread_number, unblock,
 };
 use lockgate::syscall::Grants;
 use lockgate::{
@@ -925,6 +925,16 @@ extern "C" fn jump_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: 
     }
 }
 
+/// The same, from the alternate stack.
+extern "C" fn jump_off_alternate_stack(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    assert!(is_on_alternate_stack(), "a handler on another stack");
+    jump_in_handler(signal, info, context);
+}
+
 thread_local! {
     /// The call is in progress, which [`jump_anywhere`] may leave.
     static ARMED: Cell<bool> = const { Cell::new(false) };
@@ -979,6 +989,12 @@ fn ending_round(scenario: &str, going: &Receiver<()>) {
 
 /// Stays until the tracer lets it go on.
 extern "C" fn stay_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    stay();
+}
+
+/// The same, on the alternate stack.
+extern "C" fn stay_on_alternate_stack(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    assert!(is_on_alternate_stack(), "a handler on another stack");
     stay();
 }
 
@@ -1159,6 +1175,7 @@ fn victim() {
     let rivals: Mutex<Option<JoinHandle<String>>> = Mutex::new(None);
     let own = std::env::var(HANDLER).ok();
     let own = own.as_deref();
+    let on_alternate = own.is_some_and(|own| own.ends_with("the alternate stack"));
     let handle = match own {
         None => handler as Handler,
         Some("calls" | "calls another" | "asks" | "invites" | "looks") => call_in_handler,
@@ -1170,6 +1187,8 @@ fn victim() {
         Some("jumps") => jump_in_handler,
         Some("jumps anywhere") => jump_anywhere,
         Some("stays") => stay_in_handler,
+        Some("jumps off the alternate stack") => jump_off_alternate_stack,
+        Some("stays on the alternate stack") => stay_on_alternate_stack,
         Some("ends") => ending_handler(end_in_handler),
         Some("faults") => fault_in_handler,
         Some("unwinds") => unwind_in_handler,
@@ -1215,7 +1234,9 @@ fn victim() {
                         println!("@watched");
                     }
                     "raw" => {
-                        off_alternate_stack();
+                        if !on_alternate {
+                            off_alternate_stack();
+                        }
                         println!("@raw");
                     }
                     "rival" => {
@@ -1306,7 +1327,7 @@ fn victim() {
             CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
-            if own.is_some_and(|own| !["forgets", "forks", "unwinds"].contains(&own)) {
+            if own.is_some_and(|own| !["forgets", "forks", "unwinds"].contains(&own) && !on_alternate) {
                 off_alternate_stack();
             }
             if scenario == "repair" {
