@@ -1,4 +1,4 @@
-//! `languages.*`: programs in C++ and Rust in a domain, against native ones.
+//! `languages.*`: programs in C++ and Rust, and an interpreter whose programs throw, in a domain, against native ones.
 //!
 //! The native side is what g++ and Cargo make by themselves, with glibc: quicker than with musl, whose allocator and `memcpy` are slow.
 //! A measurement is the CPU time of the whole process, start-up included, in turns as those of [`crate::overhead`].
@@ -39,16 +39,26 @@ const APART: &[(&str, &str, &[&str], u32)] = &[
     ("unwind_10_held", "unwind", &["10", "1"], 150_000),
 ];
 
+/// Lua programs that throw all the time, each an interpreter of its own in a file of `bench/languages/lua`; they are no part of the mean.
+const LUA: &[(&str, u32)] = &[("errors", 3_000_000), ("throws", 20_000)];
+
 /// Programs in Rust, each a name that the one of `bench/languages/rust` takes.
 const RUST: &[(&str, u32)] =
     &[("json", 3000), ("patterns", 600), ("deflate", 500), ("maps", 1700), ("sorts", 800), ("panics", 5000)];
+
+/// What a program is made of: a source file without its ending, or all of the one in Rust.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Cpp(&'static str),
+    Lua(&'static str),
+    Rust,
+}
 
 /// A row: a program of both sides, and what its command line begins with.
 struct Row {
     /// `languages.cpp.json`.
     name: String,
-    /// The source file in C++ without its ending; [`None`]: the program in Rust.
-    file: Option<&'static str>,
+    source: Source,
     /// It is no part of the mean.
     is_apart: bool,
     arguments: Vec<String>,
@@ -58,34 +68,45 @@ struct Row {
 type Pair = [PathBuf; 2];
 
 fn rows(options: &Options) -> Vec<Row> {
-    let row = |language: &str, name: &str, file, first: &[&str], count| {
+    let row = |source, name: &str, first: &[&str], count| {
+        let language = match source {
+            Source::Cpp(_) => "cpp",
+            Source::Lua(_) => "lua",
+            Source::Rust => "rust",
+        };
         let count = sides::scale(options, count).to_string();
         let arguments = first.iter().map(|&argument| argument.to_owned()).chain([count]).collect();
-        Row { name: format!("languages.{language}.{name}"), file, is_apart: false, arguments }
+        Row { name: format!("languages.{language}.{name}"), source, is_apart: false, arguments }
     };
-    let counted = CPP.iter().map(|&(name, count)| row("cpp", name, Some(name), &[], count));
+    let counted = CPP.iter().map(|&(name, count)| row(Source::Cpp(name), name, &[], count));
     let apart = APART.iter().map(|&(name, file, first, count)| Row {
         is_apart: true,
-        ..row("cpp", name, Some(file), first, count)
+        ..row(Source::Cpp(file), name, first, count)
     });
-    let rust = RUST.iter().map(|&(name, count)| row("rust", name, None, &[name], count));
-    counted.chain(apart).chain(rust).collect()
+    let throwing =
+        LUA.iter().map(|&(name, count)| Row { is_apart: true, ..row(Source::Lua(name), name, &[], count) });
+    let rust = RUST.iter().map(|&(name, count)| row(Source::Rust, name, &[name], count));
+    counted.chain(apart).chain(throwing).chain(rust).collect()
 }
 
 /// Measures all programs, or those that `options` name; `lockgate` is the program to build and run modules with.
 pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>> {
     let folder = tempfile::tempdir()?;
-    let sources = Corpus::locate()?.root().join("bench/languages");
+    let corpus = Corpus::locate()?;
+    let sources = corpus.root().join("bench/languages");
     let rows = rows(options);
     let rows = options.chosen(&rows, |row| &row.name)?;
     let building = progress::bar("build", 0);
-    let mut pairs: BTreeMap<Option<&str>, Pair> = BTreeMap::new();
+    let mut pairs: BTreeMap<Source, Pair> = BTreeMap::new();
     for row in &rows {
         building.set_message(row.name.clone());
-        if let Entry::Vacant(vacant) = pairs.entry(row.file) {
-            vacant.insert(match row.file {
-                Some(file) => cpp(lockgate, &sources.join("cpp").join(file), &folder.path().join(file))?,
-                None => rust(lockgate, &sources.join("rust"), folder.path())?,
+        if let Entry::Vacant(vacant) = pairs.entry(row.source) {
+            vacant.insert(match row.source {
+                Source::Cpp(file) => {
+                    cpp(lockgate, &sources.join("cpp").join(file), &folder.path().join(file))?
+                }
+                Source::Lua(file) => lua(lockgate, &corpus, file, folder.path())?,
+                Source::Rust => rust(lockgate, &sources.join("rust"), folder.path())?,
             });
         }
     }
@@ -96,14 +117,17 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
     let counts = |name: &str| rows.iter().any(|row| short(&row.name) == name && !row.is_apart);
     let mut metrics = sides::measure("languages", &names, options, counts, |number, round| {
         let row = rows[number];
-        let [native, module] = &pairs[&row.file];
+        let [native, module] = &pairs[&row.source];
         let (mut native, mut sandboxed) = (Command::new(native), Command::new(lockgate));
         native.args(&row.arguments);
         sandboxed.arg("run").arg(module).args(&row.arguments);
         sides::both(&row.name, round, [native, sandboxed])
     })?;
-    for (language, is_cpp) in [("cpp", true), ("rust", false)] {
-        let of_it = pairs.iter().filter(|(file, _)| file.is_some() == is_cpp);
+    type Is = fn(&Source) -> bool;
+    let languages: [(&str, Is); 2] =
+        [("cpp", |source| matches!(source, Source::Cpp(_))), ("rust", |source| *source == Source::Rust)];
+    for (language, is) in languages {
+        let of_it = pairs.iter().filter(|(source, _)| is(source));
         let pairs: Vec<&Pair> = of_it.map(|(_, pair)| pair).collect();
         if !pairs.is_empty() {
             metrics.push(code_size(language, &pairs)?);
@@ -141,6 +165,21 @@ fn cpp(lockgate: &Path, source: &Path, program: &Path) -> anyhow::Result<Pair> {
     build(Command::new("g++").arg("-static"), &program.with_extension(WHOLE))?;
     build(Command::new(lockgate).arg("c++"), &module)?;
     Ok([program.to_owned(), module])
+}
+
+/// An interpreter with its program, natively and as a module, by the same compiler with the same flags.
+fn lua(lockgate: &Path, corpus: &Corpus, file: &str, folder: &Path) -> anyhow::Result<Pair> {
+    let library = corpus.library("lua")?;
+    let driver = corpus.root().join("bench/languages/lua").join(file).with_extension("c");
+    let program = folder.join(format!("lua-{file}"));
+    let module = program.with_extension("lg");
+    let build = |command: &mut Command, out: &Path| {
+        command.arg("-O2").args(library.flags()).arg(&driver).args(&library.sources);
+        done(command.args(["-lm", "-o"]).arg(out))
+    };
+    build(&mut Command::new("gcc"), &program)?;
+    build(Command::new(lockgate).arg("cc"), &module)?;
+    Ok([program, module])
 }
 
 /// The program in Rust, natively and as a module.
