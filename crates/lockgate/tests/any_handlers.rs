@@ -55,6 +55,15 @@ fn work(signal: usize, at: u64) {
     }
 }
 
+/// Tells the thread that raises signals to end, whatever ends the calls: a wrong result, too.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Calls until it `is_enough`.
 fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
     let guest = || Guest::c_with(SOURCE, &["-O1"]).gate("long host(long)");
@@ -90,6 +99,7 @@ fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
                 }
             }
         });
+        let _over = Over(&over);
         let begun = Instant::now();
         while !is_enough(count, begun.elapsed()) {
             for x in 0..100 {
@@ -98,7 +108,6 @@ fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
                 assert_eq!(services.call(x).expect("a call"), x + expected(x), "call {count}");
             }
         }
-        over.store(true, Ordering::Relaxed);
     });
     let [handled, inside, entered, wrong] =
         [&HANDLED, &ON_CONTROL_STACK, &ENTERED, &WRONG].map(|number| number.load(Ordering::Relaxed));
