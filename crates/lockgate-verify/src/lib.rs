@@ -6,7 +6,7 @@
 //! | to read, in this order | about |
 //! |---|---|
 //! | `verify.rs` | the rules: one pass over the text, then labels, branch targets and switch tables |
-//! | `units.rs`, `control.rs` | macros (U1–U5) and control transfers, by exact bytes |
+//! | `units.rs`, `control.rs` | units (U1–U5) and control transfers, by exact bytes |
 //! | `rsp.rs`, `frame.rs` | where rsp is (V3), and the table of return sites |
 //! | `function.rs` | what one function can touch (V6) |
 //! | `decode.rs` | prefixes, ModRM, SIB: what an instruction reads and writes |

@@ -1,4 +1,4 @@
-//! The units of rules V3 and V5: macros that are matched byte for byte around the one instruction that is legal
+//! The units of rules V3 and V5: sequences that are matched byte for byte around the one instruction that is legal
 //! nowhere else. What precedes it in the unit is harmless by itself; what matters is that nothing
 //! enters the unit between its first byte and that instruction (rule V1, checked by the caller).
 

@@ -36,6 +36,24 @@ fn every_mutant_can_be_made() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The pages say how long the lists are, in hundreds.
+#[test]
+fn pages_count_the_mutants() {
+    let entries = mutants::entries(root()).expect("well-formed lists");
+    let all = entries.iter().filter(|entry| entry.mutation().is_some()).count();
+    let redundant = entries.iter().filter(|entry| matches!(entry.verdict, Verdict::Redundant(_))).count();
+    let all = format!("{},{}00", all / 1000, all / 100 % 10);
+    for (page, text) in [
+        ("docs/evidence.md", format!("the lists have more than {all} now")),
+        (
+            "docs/appendix/evidence.md",
+            format!("The lists have more than {all} changes now, of which {redundant} are redundant"),
+        ),
+    ] {
+        assert!(read(page).contains(&text), "{page} does not say {text:?}");
+    }
+}
+
 /// A test that is not there cannot go red. (`make mutants` runs each by its full name.)
 #[test]
 fn every_named_test_exists() {

@@ -865,6 +865,26 @@ fn every_page_is_in_the_site() {
     }
 }
 
+/// The site has the parts of docs/README.md, under the same names (behind a colon a heading there may say more), and in each the pages of that part.
+#[test]
+fn the_site_has_the_parts_of_the_index() {
+    let (index, summary) = (read("docs/README.md"), read("site/SUMMARY.md"));
+    let name = |part: &str| part.split(['\n', ':']).next().unwrap_or_default().trim().to_owned();
+    let parts: Vec<&str> = index.split("\n## ").skip(1).collect();
+    let shown: Vec<&str> = summary.split("\n# ").skip(1).collect();
+    let names = |parts: &[&str]| parts.iter().map(|part| name(part)).collect::<Vec<_>>();
+    assert!(parts.len() >= 4, "docs/README.md has {:?}", names(&parts));
+    assert_eq!(names(&parts), names(&shown), "docs/README.md and site/SUMMARY.md");
+    for (part, shown) in parts.iter().zip(&shown) {
+        for link in part.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.strip_prefix("../").map_or(format!("docs/{link}"), str::to_owned);
+            let is_page = path.ends_with(".md") && !path.contains('#');
+            let is_shown = shown.contains(&format!("](../{path})"));
+            assert!(!is_page || is_shown, "site/SUMMARY.md: {path} is not in {:?}", name(part));
+        }
+    }
+}
+
 #[test]
 fn every_target_names_a_metric_that_the_benchmarks_know() {
     let text = read("SPECIFICATION.md");

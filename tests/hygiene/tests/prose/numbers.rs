@@ -145,7 +145,7 @@ fn numbers_in_documents_are_those_of_the_code() {
             "docs/rules.md",
             format!("also window of legal rsp displacements | {} KiB |", kib(constant("MAX_MOVE"))),
         ),
-        ("docs/rules.md", format!("(say {} KiB)", kib(constant("GUARD")))),
+        ("docs/rules.md", format!("| {} KiB; at least 2T + D + A + 4096", kib(constant("GUARD")))),
         ("docs/grants.md", format!("`{}`", window(constant("SHARED")))),
         ("docs/grants.md", format!("all regions of a process share {shared} GiB")),
         ("docs/grants.md", format!("A domain has at most {grants} grants")),
@@ -418,7 +418,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         (
             "docs/design.md",
             format!(
-                "a slot of {} GiB of address space: the {} GiB window",
+                "a *stride*, {} GiB of address space: the {} GiB window",
                 gib(constant("STRIDE")),
                 gib(constant("SIZE"))
             ),
