@@ -249,13 +249,6 @@ fn modules_are_known_by_their_other_names() {
     assert_eq!(passed_on.get("E").map(String::as_str), Some("d_sys"));
 }
 
-/// Folders whose roots define what modules import that the root uses: cycles, until what is defined there has a file of its own.
-const UNSPLIT: &[&str] = &[
-    "crates/lockgate/src/registry",
-    "crates/lockgate-stubs/src/emit/boundary",
-    "crates/lockgate-stubs/src/header",
-];
-
 #[test]
 fn what_a_root_defines_is_found() {
     let root = "mod h;\npub use a::B;\n#[derive(C)]\npub(crate) struct D {\n    e: F,\n}\npub const fn g() {}\nimpl I for D {\n    fn j() {}\n}";
@@ -280,9 +273,6 @@ fn modules_import_lower_layers_only() {
                 continue;
             };
             for (other, path) in imported {
-                if other == ROOT && UNSPLIT.contains(&name.as_str()) {
-                    continue;
-                }
                 if layer_of(other).is_none_or(|layer| layer >= own) {
                     let path = path.strip_prefix(root()).expect("in the tree").display();
                     wrong.push(format!(

@@ -1,6 +1,7 @@
 //! Constants that a header defines as macros.
 use super::libclang_sys::{Bodies, Cursor};
 use super::model::Value;
+use super::parse::unit;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -43,7 +44,7 @@ pub fn of_macros(
     let text: String =
         text.to_owned() + &own.iter().copied().chain(further).map(variable).collect::<String>();
     arguments.push("-ferror-limit=0".to_owned());
-    let Ok(unit) = super::unit(&text, header, arguments, Bodies::Skipped) else { return Default::default() };
+    let Ok(unit) = unit(&text, header, arguments, Bodies::Skipped) else { return Default::default() };
     let value =
         |variable: &Cursor<'_>| Some((variable.name().strip_prefix(PREFIX)?.to_owned(), variable.value()?));
     let variables = unit.root().children();

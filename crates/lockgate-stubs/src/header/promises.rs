@@ -3,6 +3,7 @@
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
 use super::libclang_sys::{Bodies, Cursor};
 use super::model::{Functions, Prototype};
+use super::parse::unit;
 use clang_sys::{CXCursor_FunctionDecl, CXCursor_LinkageSpec, CXCursor_UnexposedDecl};
 use std::path::Path;
 
@@ -53,7 +54,7 @@ pub fn of_others(functions: &mut Functions, header: &Path, text: &str, arguments
     for reader in READERS {
         let others = reader.iter().map(|&argument| argument.to_owned());
         let arguments = arguments.iter().cloned().chain(others).collect();
-        let Ok(unit) = super::unit(text, header, arguments, Bodies::Skipped) else { continue };
+        let Ok(unit) = unit(text, header, arguments, Bodies::Skipped) else { continue };
         add(functions, unit.root());
     }
 }

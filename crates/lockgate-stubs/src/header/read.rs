@@ -1,12 +1,13 @@
 //! From libclang's cursors to the model.
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
+use super::comment;
+use super::error::ReadError;
 use super::layout::{Member, lost};
 use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{
     CType, Extent, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
 };
 use super::promises::Promises;
-use super::{ReadError, comment};
 use crate::annotation::{NoteError, Notes, check_options};
 use clang_sys::*;
 use std::cell::RefCell;

@@ -1,7 +1,9 @@
 //! From a request to a binding.
+use super::RegistryError;
+use super::bound::Bound;
 use super::principal::Principal;
-use super::request::{Rebind, Request};
-use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
+use super::request::Request;
+use super::state::{Entry, Registry, Sayer, Server, Shared, State};
 use crate::binding::{Binding, Dynamic, Wishes, measured, within_registers};
 use crate::call::Gate;
 use crate::domain::{Core, Domain, DomainOptions, release_functions};
@@ -15,37 +17,6 @@ use crate::signature::{self, Signature};
 use crate::stats::Row;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-
-/// Who was given an entry.
-pub(super) enum Bound {
-    /// A domain's function, for the host, or for an import of another domain.
-    Domain { binding: Weak<Binding>, client: Option<(Weak<Core>, u16)>, rebind: Rebind },
-    /// A function of the host, for an import of a domain.
-    Host { client: Weak<Core>, slot: u16, function: HostFunction, _row: Option<Arc<Row>> },
-}
-
-impl Bound {
-    /// Whether it is a function of the host's, given to this import.
-    fn is_hosts_for(&self, core: &Arc<Core>, import: u16) -> bool {
-        matches!(self, Bound::Host { client, slot, .. } if *slot == import && client.as_ptr() == Arc::as_ptr(core))
-    }
-
-    /// A function of the host's that an import leads to still gives way to one that refuses. The domain whose import it is, whose functions
-    /// are to be released without the registry's lock.
-    pub(super) fn take_back(&self, refused: &HostFunction) -> Option<Arc<Core>> {
-        let Bound::Host { client, slot, function, .. } = self else { return None };
-        let client = client.upgrade()?;
-        client.gates().replace_import(*slot, &function.entry(), refused.gate());
-        Some(client)
-    }
-
-    pub(super) fn is_alive(&self) -> bool {
-        match self {
-            Bound::Domain { binding, .. } => binding.strong_count() > 0,
-            Bound::Host { client, .. } => client.strong_count() > 0,
-        }
-    }
-}
 
 /// For whom something is bound.
 #[derive(Clone, Copy)]

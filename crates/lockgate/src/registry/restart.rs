@@ -1,73 +1,14 @@
 //! A new instance of a domain under the names of the old one.
-use super::binder::Bound;
+use super::RegistryError;
+use super::bound::Bound;
+use super::instance::Instance;
 use super::request::Rebind;
-use super::{Registry, RegistryError, Server, State};
+use super::state::{Registry, Server, State};
 use crate::binding::Binding;
 use crate::call::{Closed, admit_sys};
 use crate::domain::{Core, Domain};
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
-
-thread_local! {
-    /// Goes when the thread ends, in whatever way.
-    static ALIVE: Arc<()> = Arc::new(());
-}
-
-/// A domain that exports.
-pub(super) struct Instance {
-    pub(super) core: Arc<Core>,
-    /// When it was restarted, oldest first; as many as the limit asks about.
-    restarts: Vec<Instant>,
-    most: usize,
-    within: Duration,
-    /// The thread that is at it. A function of the host's that constructors call may end it, out of all frames that say so.
-    restarting: Weak<()>,
-    /// What is to take its place, while its constructors run.
-    starting: Weak<Core>,
-}
-
-impl Instance {
-    pub(super) fn new(core: Arc<Core>) -> Instance {
-        let within = Duration::from_secs(60);
-        Instance {
-            core,
-            restarts: Vec::new(),
-            most: 3,
-            within,
-            restarting: Weak::new(),
-            starting: Weak::new(),
-        }
-    }
-
-    /// It has no place any more: nor has what is to take it.
-    pub(super) fn end_starting(&self) {
-        if let Some(starting) = self.starting.upgrade() {
-            starting.kill();
-        }
-    }
-
-    /// Whatever has been started has its place now, or is gone.
-    fn end_restart(&mut self) {
-        (self.restarting, self.starting) = (Weak::new(), Weak::new());
-    }
-
-    /// # Errors
-    /// [`RegistryError::TooOften`], [`RegistryError::Restarting`].
-    fn begin(&mut self, name: &str) -> Result<(), RegistryError> {
-        if self.restarting.strong_count() > 0 {
-            return Err(RegistryError::Restarting(name.to_owned()));
-        }
-        let now = Instant::now();
-        self.restarts.retain(|at| now.duration_since(*at) < self.within);
-        if self.restarts.len() >= self.most {
-            let (most, within) = (self.most, self.within);
-            return Err(RegistryError::TooOften { domain: name.to_owned(), most, within });
-        }
-        self.restarts.push(now);
-        self.restarting = ALIVE.try_with(Arc::downgrade).unwrap_or_default();
-        Ok(())
-    }
-}
+use std::sync::Arc;
+use std::time::Duration;
 
 impl Registry {
     /// How often the domain called `name` may be restarted: `most` times in any time of this length. Three times a minute

@@ -2,7 +2,7 @@
 use super::copy_out::{CopyOut, Raw, bytes};
 use super::declare::{crossing, declare, mutable};
 use super::size::{Scope, at, field_at, size};
-use super::*;
+use super::steps::*;
 use crate::expression::Expression;
 use crate::header::model::{Prototype, Shape};
 use crate::plan::{CallbackPlan, Outcome, Passing, Plan};

@@ -1,9 +1,10 @@
 //! Into a domain: how each parameter is passed, and what that asks for after the call.
 use super::copy_out::{CopyOut, Raw, bytes, fetch, length};
+use super::declare::mutable;
 use super::given::{data, flags, how_long};
 use super::record::numbers_in;
+use super::steps::*;
 use super::stub::{Stub, resulting};
-use super::*;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
 use crate::plan::{Buffer, Outcome, Passing};
@@ -432,7 +433,7 @@ impl Stub<'_> {
             };
             value = choice(is_set, value, zero());
         }
-        self.phases.copy_out.push(variable(&declare::mutable(kind), local_name("p", name), value));
+        self.phases.copy_out.push(variable(&mutable(kind), local_name("p", name), value));
         let given = match heap {
             Some(heap) => {
                 self.phases.copy_out.push(heap);

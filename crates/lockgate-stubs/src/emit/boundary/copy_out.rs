@@ -2,7 +2,7 @@
 //!
 //! Each is fetched once, into memory or a register that no domain writes, and judged there by what the plan says that it is.
 use super::declare::mutable;
-use super::{Step, Value, address, call, cast, equal, group, local, member, number, run, text, word, zero};
+use super::steps::*;
 use crate::expression::Expression;
 use crate::plan::{Buffer, Count, Outcome, Plan};
 
@@ -18,7 +18,7 @@ impl Raw {
 
     /// The variable with that: of the type that crosses, with the call as its value.
     pub fn returned(crossing: &str, called: Value) -> Step {
-        super::variable(&mutable(crossing), "lg_result", called)
+        variable(&mutable(crossing), "lg_result", called)
     }
 
     /// What the domain calls with, by its place.
@@ -34,12 +34,12 @@ impl Raw {
     /// What a pointer variable was set to, which is fetched from its block.
     pub fn set(name: &str, block: Value) -> (Raw, Step) {
         let fetched = call("lgs_pointer", [address(block)]);
-        (Raw(local("u", name)), super::variable("uint64_t", super::local_name("u", name), fetched))
+        (Raw(local("u", name)), variable("uint64_t", local_name("u", name), fetched))
     }
 
     /// A pointer in the fetched copy of a structure.
     pub fn field(name: &str) -> Raw {
-        let field = super::through(word("now"), name);
+        let field = through(word("now"), name);
         Raw(cast("uint64_t", cast("uintptr_t", field)))
     }
 
@@ -50,7 +50,7 @@ impl Raw {
 
     /// What the library has left becomes null.
     pub fn unset(&self) -> Step {
-        super::when(self.is_unset(), [Step::Set(self.0.clone(), zero())])
+        when(self.is_unset(), [Step::Set(self.0.clone(), zero())])
     }
 
     /// It is null.
@@ -104,7 +104,7 @@ pub fn flags_of(nullable: bool) -> Value {
 }
 
 fn either(flags: Value, flag: &str) -> Value {
-    super::infix(flags, "|", word(flag))
+    infix(flags, "|", word(flag))
 }
 
 /// Bytes of a buffer.
@@ -122,7 +122,7 @@ pub fn length(count: Value, of: u64, room: Value, what: &str) -> Value {
 
 /// A variable of the stub's own gets what lies there, once.
 pub fn fetch(into: Value, from: Value) -> Step {
-    let size = super::size_of_variable(into.clone());
+    let size = size_of_variable(into.clone());
     Step::Do(call("lgs_fetch", [address(into), from, size]))
 }
 
@@ -136,7 +136,7 @@ impl CopyOut<'_> {
     fn aligned(&self) -> Value {
         let element = cast(self.kind, zero());
         // (ISO C knows no alignment of an expression, and void has none.)
-        let alignment = call("__extension__ __alignof__", [super::behind(element)]);
+        let alignment = call("__extension__ __alignof__", [behind(element)]);
         self.raw.judged_by("lgs_aligned", [], [alignment, text(self.what)])
     }
 
@@ -166,7 +166,7 @@ impl CopyOut<'_> {
                     given.as_ref().map_or(word("-1"), |given| run("lgs_count", [count(given), text(what)]));
                 let holes = if *pairs { word("LGS_PAIRS") } else { flags_of(*holes) };
                 // What a callback is given is its own only until it returns.
-                let stays = super::not(word("lgs_here"));
+                let stays = not(word("lgs_here"));
                 self.judged("lgs_texts", [count, flags_of(*nullable), holes, stays])
             }
             Outcome::Memory { buffer } => self.memory(buffer),
@@ -185,7 +185,7 @@ impl CopyOut<'_> {
                 }
             },
             Outcome::Handles { number: of, count: many } => {
-                self.judged("lgs_handles", [count(many), number(of), super::not(word("lgs_here"))])
+                self.judged("lgs_handles", [count(many), number(of), not(word("lgs_here"))])
             }
             Outcome::Data { by } if by.is_empty() => {
                 self.typed(self.raw.judged_by("lgs_data_out", [word("lgs_here")], [zero(), text(what)]))
@@ -235,7 +235,7 @@ impl CopyOut<'_> {
         if !record.is_plain() || end.is_some() {
             let end = end.map_or([zero(), zero()], |field| {
                 let none = group(cast(&format!("{kind} *"), zero()));
-                let length = super::size_of_variable(group(super::through(none, field)));
+                let length = size_of_variable(group(through(none, field)));
                 [call("offsetof", [word(kind), word(field)]), length]
             });
             let [offset, length] = end;
@@ -298,8 +298,8 @@ impl CopyOut<'_> {
         };
         let size = match outcome {
             Outcome::String { .. } => {
-                let length = super::infix(call("strlen", [copy.clone()]), "+", number(1));
-                super::choice(copy.clone(), length, zero())
+                let length = infix(call("strlen", [copy.clone()]), "+", number(1));
+                choice(copy.clone(), length, zero())
             }
             _ => member(word("lgs_thread"), "given"),
         };

@@ -1,5 +1,5 @@
 //! Declarations.
-use super::{Value, cast, group, word};
+use super::steps::{Value, cast, group, word};
 use crate::header::model::{CType, Prototype, Shape};
 
 /// `name` declared with the type spelled `spelling`.

@@ -1,5 +1,5 @@
 //! What is said of memory that a call, or a structure, gives to the library.
-use super::{Value, cast, number, run, text, word, zero};
+use super::steps::{Value, cast, number, run, text, word, zero};
 
 /// How long data is given.
 pub fn how_long(kept: bool, for_call: bool) -> Value {

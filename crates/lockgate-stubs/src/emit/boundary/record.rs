@@ -3,7 +3,7 @@ use super::copy_out::{CopyOut, Raw, bytes, length};
 use super::declare::declare;
 use super::given::{data, flags, how_long};
 use super::size::{Scope, at, field_at, size};
-use super::*;
+use super::steps::*;
 use crate::expression::Expression;
 use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan, TEXT};
 

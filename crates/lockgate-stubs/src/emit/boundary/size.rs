@@ -1,5 +1,7 @@
 //! Expressions of annotations as exact arithmetic of the stub.
-use super::{Value, behind, call, cast, choice, group, infix, not, number, run, text, through, word, zero};
+use super::steps::{
+    Value, behind, call, cast, choice, group, infix, not, number, run, text, through, word, zero,
+};
 use crate::expression::{Expression, Operator, Told};
 use crate::plan::Plan;
 

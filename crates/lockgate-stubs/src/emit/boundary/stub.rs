@@ -1,11 +1,51 @@
 //! One stub: everything in, the call, everything checked, then everything out.
 use super::copy_out::{CopyOut, Raw};
-use super::declare::{crossing, declare, mutable, parameters};
+use super::declare::{crossing, declare, failure, mutable, parameters};
 use super::size::{Scope, at, field_at, size};
-use super::*;
+use super::steps::*;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
 use crate::plan::{Buffer, Formatted, FunctionPlan, Outcome, Passing, Plan};
+
+/// The phases of a stub, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Phases {
+    /// Variables that the end of the call needs, whatever happens before it.
+    pub declare: Vec<Step>,
+    /// Handles first, which other things are for; what must not be shared memory.
+    pub enter: Vec<Step>,
+    /// Everything in.
+    pub copy_in: Vec<Step>,
+    /// When all of that is in: the last questions before the call.
+    pub ready: Vec<Step>,
+    /// The call.
+    pub call: Vec<Step>,
+    /// Directly behind it, however it went.
+    pub changed: Vec<Step>,
+    /// Numbers that checks speak of, each fetched once, before all checks.
+    pub fetch: Vec<Step>,
+    /// Everything out: checked, into variables of the stub's own.
+    pub copy_out: Vec<Step>,
+    /// When all checks have passed: into the program's memory.
+    pub give: Vec<Step>,
+    /// However it went.
+    pub release: Vec<Step>,
+    /// What the caller gets.
+    pub back: Vec<Step>,
+}
+
+impl Phases {
+    /// All steps. After each phase in which something can fail, a call that has failed goes to its end.
+    fn steps(self) -> Vec<Step> {
+        let end = || when(failed(), [Step::End]);
+        let returned = when(not(run("lgs_returned", [])), [Step::End]);
+        let into = self.declare.into_iter().chain(self.enter).chain(self.copy_in).chain([end()]);
+        let called = self.ready.into_iter().chain(self.call).chain(self.changed).chain([returned]);
+        let out = self.fetch.into_iter().chain(self.copy_out).chain([end()]).chain(self.give);
+        let ending = [Step::Mark].into_iter().chain(self.release).chain(self.back);
+        into.chain(called).chain(out).chain(ending).collect()
+    }
+}
 
 /// A stub in the making.
 pub(super) struct Stub<'p> {
@@ -654,7 +694,7 @@ impl<'p> Stub<'p> {
     /// The result of a call that fails; nothing if there is none.
     fn failure(&self) -> Option<Value> {
         let FunctionPlan { prototype, error, .. } = self.function;
-        error.as_ref().map(|error| declare::failure(error, &prototype.result))
+        error.as_ref().map(|error| failure(error, &prototype.result))
     }
 
     /// A condition: what the program gets is what says that the call has failed.
