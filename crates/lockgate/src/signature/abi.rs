@@ -13,6 +13,9 @@ pub enum Register {
     Vector(u8),
 }
 
+/// What is larger is of class MEMORY.
+const MOST_IN_REGISTERS: usize = 16;
+
 /// Most words of arguments on the stack: a call copies them, from the lowest up or from the highest down. With a result in memory they are
 /// less than a guard: whatever room the callee has left, nothing is written beyond the guard below its stack.
 const MAX_STACK_WORDS: u32 = 16 << 10;
@@ -111,7 +114,7 @@ enum Class {
 
 /// The class of each eightbyte, or `None` for class MEMORY.
 fn classify(kind: &Type) -> Option<Vec<Class>> {
-    if kind.size() > 16 {
+    if kind.size() > MOST_IN_REGISTERS {
         return None;
     }
     let mut classes = vec![Class::Vector; kind.size().div_ceil(8)];

@@ -51,6 +51,34 @@ fn constant(name: &str) -> u64 {
 
 const HEADER: &str = "crates/lockgate-headers/include/lockgate.h";
 
+/// The exponent of a power of two, raised.
+fn power(number: u64) -> String {
+    assert!(number.is_power_of_two(), "{number}");
+    let raised = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let digits = number.ilog2().to_string();
+    digits.bytes().map(|digit| raised[usize::from(digit - b'0')]).collect()
+}
+
+/// The oldest compiler that builds the tree.
+fn rust() -> String {
+    let manifest = read("Cargo.toml");
+    let (_, rest) = manifest.split_once("\nrust-version = \"").expect("the workspace says it");
+    rest.split('"').next().expect("a version").to_owned()
+}
+
+/// The oldest and the newest PostgreSQL that the extension knows: it refuses older ones, and no other version is compared with.
+fn servers() -> (u64, u64) {
+    let header = read("postgres/src/version.h");
+    let compared = header.lines().filter_map(|line| line.split_once("PG_VERSION_NUM ")).map(|(_, rest)| {
+        let digits = rest.trim_start_matches(['<', '>', '=', ' ']);
+        digits.parse::<u64>().expect("a version") / 10_000
+    });
+    let versions: Vec<u64> = compared.collect();
+    let (refused, _) = header.split_once("#error").expect("it refuses older ones");
+    assert!(refused.ends_with(&format!("#if PG_VERSION_NUM < {}0000\n", versions[0])), "{refused}");
+    (versions[0], versions.into_iter().max().expect("versions"))
+}
+
 fn in_words(number: u64) -> &'static str {
     match number {
         2 => "Two",
@@ -102,6 +130,8 @@ fn numbers_in_documents_are_those_of_the_code() {
     let of_specs = |before: &str| number_in("crates/lockgate-programs/src/spec.rs", before);
     let of_programs = |path: &str, name| constant_of(&format!("crates/lockgate-programs/src/{path}"), name);
     let of_share = |path: &str, name| of_programs(&format!("share/{path}"), name);
+    let off = constant("OFF");
+    let (oldest, newest) = servers();
     let offers = read("crates/lockgate-programs/src/share/server.rs");
     // In one line: `Limits { clients: 32, …, bytes: 64 << 10 }`.
     let (_, offers) = offers.split_once("        Limits { ").expect("the default");
@@ -498,6 +528,81 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/stubs.md", format!("all of them (at most {})", of_client("LGS_SHARERS"))),
         ("docs/stubs.md", format!("for good, and there are only {}", constant("CALLBACKS"))),
         (HEADER, format!("a guard of {} KiB", kib(constant("GUARD")))),
+        (
+            "docs/limits.md",
+            format!("| `detached_limit` | {} minute |", of_runtime("domain/limits.rs", "DETACHED") / 60),
+        ),
+        (
+            "docs/program-calls.md",
+            format!("wait for a turn; {} s if it is not there", of_specs("            turn_timeout: ")),
+        ),
+        (
+            "docs/building-modules.md",
+            format!(
+                "hold more than {} times the object's size",
+                constant_of("crates/lockgate-toolchain/src/signatures/dwarf.rs", "MAX_RATIO")
+            ),
+        ),
+        ("docs/dlopen.md", format!("All these files have at most {largest_file} GiB together")),
+        ("docs/dlopen.md", format!("A file has at most {largest_file} GiB")),
+        (
+            "docs/system-calls.md",
+            format!("a pipe, a socket or a file; {} MiB a call", mib(of_calls("calls/transfer.rs", "PIECE"))),
+        ),
+        (
+            "docs/system-calls.md",
+            format!(
+                "one write is one message, of {} MiB at most",
+                mib(of_calls("calls/pieces.rs", "MESSAGE"))
+            ),
+        ),
+        (
+            "docs/python.md",
+            format!(
+                "an object of that class, of at most {} bytes",
+                of_runtime("signature/abi.rs", "MOST_IN_REGISTERS")
+            ),
+        ),
+        (
+            "docs/sysroot.md",
+            format!(
+                "blocks of up to {} KiB",
+                kib(number_in("crates/lockgate-toolchain/sysroot/libc/malloc.c", "    LARGEST = "))
+            ),
+        ),
+        (
+            "CAVEATS.md",
+            format!(
+                "a coroutine's stack: give it {} KiB",
+                kib(of_runtime("call/thread_sys.rs", "START_STACK")
+                    + of_runtime("call/thread_sys.rs", "LEAST_STACK"))
+            ),
+        ),
+        (
+            "CAVEATS.md",
+            format!(
+                "Two copies take at most {} bytes of static TLS",
+                commas(number_in("crates/lockgate-c/tests/install.rs", "blocks.iter().sum::<u64>() <= "))
+            ),
+        ),
+        (
+            "docs/code-model.md",
+            format!(
+                "at + OFF ({} GiB - {} MiB)",
+                gib(off.next_power_of_two()),
+                mib(off.next_power_of_two() - off)
+            ),
+        ),
+        (
+            "docs/rules.md",
+            format!("| 2{} − 2{} |", power(off.next_power_of_two()), power(off.next_power_of_two() - off)),
+        ),
+        ("README.md", format!("and Rust {} or later", rust())),
+        ("CONTRIBUTING.md", format!("You need make and Rust {} or later", rust())),
+        ("docs/postgres.md", format!("that `pg_config` names: {oldest} to {newest} (")),
+        ("docs/start/postgresql.md", format!("(PostgreSQL {oldest} to {newest}, with")),
+        ("docs/stability.md", format!("PostgreSQL: {oldest} to {newest}.")),
+        ("postgres/src/version.h", format!("versions of PostgreSQL, {oldest} to {newest}.")),
     ];
     // Where a line of a page, or of a comment, ends says nothing.
     let flat = |text: &str| text.split_whitespace().filter(|word| *word != "*").collect::<Vec<_>>().join(" ");
