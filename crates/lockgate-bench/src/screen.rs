@@ -1,7 +1,6 @@
 //! Text for people: headings, aligned columns, colour only on a terminal.
 
 use std::cell::Cell as Counter;
-use std::io::IsTerminal as _;
 
 /// Standard output, with or without colours.
 #[derive(Debug)]
@@ -48,14 +47,19 @@ impl Cell {
 }
 
 impl Screen {
-    /// Colours if standard output is a terminal and `NO_COLOR` is not set.
+    /// Colours if standard output is a terminal that has some, unless `NO_COLOR`, `CLICOLOR` or `CLICOLOR_FORCE` says otherwise.
     pub fn of_stdout() -> Self {
-        Self::new(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        Self::new(anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never)
     }
 
     /// The same, with or without.
     pub fn new(colour: bool) -> Self {
         Self { colour, lines: Counter::default(), width: Counter::default() }
+    }
+
+    /// Whether it has colours.
+    pub fn is_coloured(&self) -> bool {
+        self.colour
     }
 
     /// Lines printed until now, and the characters of the longest one, those of colours included.

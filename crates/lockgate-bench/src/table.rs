@@ -4,7 +4,6 @@ use crate::screen::{Cell, Paint, Screen};
 use crate::target::{Target, used};
 use crate::{Metric, Report};
 use std::fmt::{self, Display, Write as _};
-use std::io::IsTerminal as _;
 
 /// Prints a report as a table; colours only if `colour`.
 #[derive(Debug, Clone, Copy)]
@@ -18,15 +17,14 @@ pub struct Table<'a> {
 }
 
 impl Report {
-    /// The report as a table for standard output: in colour if that is a terminal and `NO_COLOR` is not set.
+    /// The report as a table for standard output: in colour as [`Screen::of_stdout`] says.
     pub fn table(&self) -> Table<'_> {
         self.table_of("")
     }
 
     /// The metrics whose names begin with `prefix` as such a table.
     pub fn table_of<'a>(&'a self, prefix: &'a str) -> Table<'a> {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Table { report: self, prefix, colour }
+        Table { report: self, prefix, colour: Screen::of_stdout().is_coloured() }
     }
 }
 

@@ -865,6 +865,21 @@ fn every_page_is_in_the_site() {
     }
 }
 
+/// Whether an output gets colours is one question, `anstream`'s: no program reads the variables that are about it.
+#[test]
+fn colours_are_asked_for_in_one_way() {
+    let sources: Vec<_> = ["crates", "demo"].iter().flat_map(|folder| files(folder, &[".rs"])).collect();
+    let text = |path: &PathBuf| fs::read_to_string(path).expect("a source");
+    let is_test = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests");
+    let programs = sources.iter().filter(|path| !is_test(path));
+    let (asking, reading): (Vec<_>, Vec<_>) = (
+        programs.clone().filter(|path| text(path).contains("AutoStream::choice(")).collect(),
+        programs.filter(|path| text(path).contains("\"NO_COLOR\"")).collect(),
+    );
+    assert_eq!(asking.len(), 2, "one of the program's, one of the benchmarks': {asking:?}");
+    assert!(reading.is_empty(), "these read NO_COLOR themselves: {reading:?}");
+}
+
 /// The site has the parts of docs/README.md, under the same names (behind a colon a heading there may say more), and in each the pages of that part.
 #[test]
 fn the_site_has_the_parts_of_the_index() {

@@ -2,6 +2,7 @@
 
 use super::{SIZES, series};
 use crate::Report;
+use crate::screen::{Cell, Paint, Screen};
 use std::fmt::{self, Display};
 
 /// Prints a report's `ipc.<peer>.<size>` metrics, the fastest peer at one byte first.
@@ -12,14 +13,15 @@ impl Display for Grid<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut series = series(self.0);
         series.sort_by(|(_, a), (_, b)| a[0].total_cmp(&b[0]));
-        let width = series.iter().map(|(peer, _)| peer.len()).max().unwrap_or(0);
-        write!(out, "{:width$}", "")?;
-        SIZES.iter().try_for_each(|size| write!(out, " {:>10}", bytes(*size)))?;
-        for (peer, times) in series {
-            write!(out, "\n{peer:width$}")?;
-            times.iter().try_for_each(|time| write!(out, " {:>10}", duration(*time)))?;
-        }
-        writeln!(out)
+        let row = |first: &str, cells: Vec<String>| {
+            let cells = cells.into_iter().map(|text| Cell::number(Paint::Plain, text));
+            std::iter::once(Cell::new(Paint::Plain, first)).chain(cells).collect()
+        };
+        let heading = row("", SIZES.iter().map(|size| bytes(*size)).collect());
+        let peers =
+            series.iter().map(|(peer, times)| row(peer, times.iter().map(|time| duration(*time)).collect()));
+        let rows: Vec<Vec<Cell>> = std::iter::once(heading).chain(peers).collect();
+        out.write_str(&Screen::new(false).render(&rows))
     }
 }
 
@@ -58,12 +60,9 @@ mod tests {
     fn the_fastest_comes_first_and_columns_align() {
         let text = Grid(&report(&[("pipe", 1500.0), ("function", 1.5)])).to_string();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(
-            lines[0],
-            format!("{:8}        1 B       16 B      256 B      4 KiB     64 KiB      1 MiB", "")
-        );
-        assert!(lines[1].starts_with("function    1.50 ns    24.0 ns     384 ns    6.14 µs"), "{text}");
-        assert!(lines[2].starts_with("pipe        1.50 µs"), "{text}");
+        assert_eq!(lines[0], "               1 B    16 B  256 B   4 KiB  64 KiB   1 MiB");
+        assert!(lines[1].starts_with("  function 1.50 ns 24.0 ns 384 ns 6.14 µs "), "{text}");
+        assert!(lines[2].starts_with("  pipe     1.50 µs "), "{text}");
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What several commands print and read.
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context as _, anyhow, bail};
 use clap::builder::styling::{AnsiColor, Style};
 use lockgate_outside::{printable, printable_lines};
 use lockgate_signature::Asked;
 use lockgate_verify::Module;
 use std::fmt::{self, Display};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -190,7 +192,8 @@ pub fn explain(error: &anyhow::Error) -> String {
     printable_lines(&text)
 }
 
-/// Colours, on a terminal only and never against `NO_COLOR`.
+/// Colours on a terminal that has some, unless `NO_COLOR`, `CLICOLOR` or `CLICOLOR_FORCE` says otherwise: as in the help, whose colours are
+/// decided by the same function.
 #[derive(Clone, Copy)]
 pub struct Paint(bool);
 
@@ -205,9 +208,8 @@ impl Paint {
         Paint::on(&std::io::stderr())
     }
 
-    fn on(stream: &impl IsTerminal) -> Paint {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Paint(stream.is_terminal() && !refused)
+    fn on(stream: &impl RawStream) -> Paint {
+        Paint(AutoStream::choice(stream) != ColorChoice::Never)
     }
 
     /// For what is right.

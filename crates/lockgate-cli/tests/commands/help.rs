@@ -1,5 +1,5 @@
 //! Help, manual pages, and what the machine supports.
-use crate::commands::shop::lockgate;
+use crate::commands::shop::{command, lockgate};
 
 /// Commands with help of their own; `cc` passes everything to gcc.
 const COMMANDS: [&str; 12] =
@@ -34,6 +34,28 @@ fn manual_pages_are_written() {
     {
         let page = std::fs::read_to_string(man.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".TH ") && page.contains(".SH SYNOPSIS"), "{name}");
+    }
+}
+
+/// Results have colours where the help has them: no-color.org's variable counts if it is not empty, and colours can be had without a terminal.
+#[test]
+fn results_have_colours_where_the_help_has_them() {
+    for (variables, is_coloured) in [
+        (&[][..], false),
+        (&[("CLICOLOR_FORCE", "1")], true),
+        (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "")], true),
+        (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+    ] {
+        for arguments in [&["doctor"], &["--help"]] {
+            let mut lockgate = command(arguments);
+            for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+                lockgate.env_remove(name);
+            }
+            let output = lockgate.envs(variables.iter().copied()).output().expect("lockgate starts");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.len() > 100, "{arguments:?}: {text:?}");
+            assert_eq!(text.contains('\x1b'), is_coloured, "{arguments:?} with {variables:?}: {text}");
+        }
     }
 }
 

@@ -382,6 +382,73 @@ fn terms_have_one_sentence() {
     assert!(has_two_sentences("An ELF file. The verifier checks it."));
 }
 
+/// The text of a file, or of all sources below a folder, that the glossary names: by its path in the tree, or in the runtime.
+fn named(path: &str) -> Option<String> {
+    let places = [root().join(path), root().join("crates/lockgate/src").join(path)];
+    let place = places.into_iter().find(|place| place.exists())?;
+    if place.is_dir() {
+        let folder = place.strip_prefix(root()).expect("in the tree").display().to_string();
+        return Some(
+            files(&folder, &[".rs", ".h", ".hpp", ".md"], true)
+                .iter()
+                .map(String::as_str)
+                .map(read)
+                .collect(),
+        );
+    }
+    std::fs::read_to_string(place).ok()
+}
+
+/// A term is one of the code or of the documents: where its row names files, each has the word; what a row quotes is there; and no term is one
+/// of the glossary alone.
+#[test]
+fn terms_are_those_of_code_and_documents() {
+    let page = read("docs/glossary.md");
+    let sources = [sources(), headers(), other_texts()].concat();
+    let others: String = pages()
+        .into_iter()
+        .filter(|path| !ABOUT_WORDS.contains(&path.as_str()))
+        .chain(sources)
+        .map(|path| read(&path).to_lowercase().replace('\n', " "))
+        .collect();
+    let (mut terms, mut places, mut quotes, mut wrong) = (0, 0, 0, Vec::new());
+    for row in page.lines().filter(|line| line.starts_with("| ") && !line.contains("| meaning |")) {
+        let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
+        let term = cells[0].replace("**", "").split(" (").next().unwrap_or_default().to_lowercase();
+        let words: Vec<&str> = term.split(", ").collect();
+        terms += words.len();
+        wrong.extend(
+            words
+                .iter()
+                .filter(|word| !others.contains(**word))
+                .map(|word| format!("{word}: in no page and no source")),
+        );
+        for quote in row.split('`').skip(1).step_by(2) {
+            let is_place = quote.contains('/') && !quote.contains(' ');
+            let found = if is_place { named(quote).map(|text| text.to_lowercase()) } else { None };
+            match found {
+                Some(text) => {
+                    places += 1;
+                    let has = |word: &&str| text.contains(*word) || text.contains(&word.replace(' ', "_"));
+                    if !words.iter().any(has) {
+                        wrong.push(format!("{term}: not in {quote}"));
+                    }
+                }
+                None if is_place => wrong.push(format!("{term}: there is no {quote}")),
+                None => {
+                    quotes += 1;
+                    // (`LG_…`: names that begin so.)
+                    if !others.contains(quote.trim_end_matches('…').to_lowercase().as_str()) {
+                        wrong.push(format!("{term}: no page and no source has {quote}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(terms > 60 && places > 20 && quotes > 20, "{terms} terms, {places} places, {quotes} quotes");
+    assert!(wrong.is_empty(), "docs/glossary.md:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn sentences_name_their_subjects() {
     let mut wrong = Vec::new();
