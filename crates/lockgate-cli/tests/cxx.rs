@@ -160,6 +160,20 @@ fn boost() {
     });
 }
 
+/// Atomic objects of 16 bytes and of sizes that need a lock, between threads. Red if what is read comes in two halves, or no lock is taken.
+#[test]
+fn atomics() {
+    for compiler in [GXX, CLANG] {
+        compiler.same_with("atomics", |_| vec!["-latomic".to_owned()]);
+    }
+    if !GXX.is_here("atomics") {
+        return;
+    }
+    // gcc calls functions for small sizes, too, if it is told to.
+    let calls = Compiler { sets: &["-O2 -fno-inline-atomics"], ..GXX };
+    calls.same_with("atomics", |_| vec!["-latomic".to_owned()]);
+}
+
 #[test]
 fn exceptions() {
     one_of_them_is_the_same("exceptions", &[(GXX, "exceptions"), (GXX_UNOPTIMISED, "exceptions")]);

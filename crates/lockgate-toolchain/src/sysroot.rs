@@ -75,6 +75,7 @@ const LIBC: &[Source] = &[
     source!("libc/strlen.c"),
     source!("libc/strcspn.c"),
     source!("libc/lock.c"),
+    source!("libc/atomic.c"),
     source!("libc/lockfile.c"),
     source!("libc/mutex.c"),
     source!("libc/rwlock.c"),
@@ -168,8 +169,10 @@ const FLAGS: &[&str] = &[
 const CXX_FLAGS: &[&str] = &["-O2", "-std=c++17", "-I.", "-fno-stack-protector"];
 
 /// Libraries that are part of musl's libc.a or of what we have beside it, or empty.
-const LIBRARIES: &[&str] =
-    &["c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "unwind", "util", "xnet"];
+const LIBRARIES: &[&str] = &[
+    "atomic", "c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "unwind", "util",
+    "xnet",
+];
 
 /// Versions of musl whose inside `sysroot/libc/musl.h` describes, and whose allocator `malloc.c` has
 /// behind it: 1.2.2 to 1.2.5.
