@@ -452,3 +452,65 @@ fn a_linker_is_all_it_takes() {
         "{said}"
     );
 }
+
+/// A panic that passes frames of C++, an exception of C++ that comes to `catch_unwind`, and a panic that C++ catches and does not throw again: what is
+/// destroyed, what is said, and how it ends are as outside.
+#[test]
+fn panics_and_exceptions_of_cxx_pass_each_other() {
+    const TEST: &str = "panics_and_exceptions_of_cxx_pass_each_other";
+    if !can_build(TEST) {
+        return;
+    }
+    let build = "fn main() {\n    let folder = std::env::var(\"FOREIGN\").unwrap();\n    println!(\"cargo:rustc-link-search=native={folder}\");\n    \
+                 println!(\"cargo:rustc-link-lib=static:-bundle=foreign\");\n    println!(\"cargo:rustc-link-lib=dylib=stdc++\");\n    \
+                 println!(\"cargo:rerun-if-env-changed=FOREIGN\");\n}\n";
+    let package = Package::new("foreign", "", "src/main.rs", include_str!("cargo/foreign/main_sys.rs"));
+    let shop = package.shop();
+    shop.write("build.rs", build);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cargo/foreign/foreign.cpp");
+    let library = |folder: &str, compiler: &mut Command| {
+        std::fs::create_dir(shop.path(folder)).expect("a folder");
+        let object = shop.path(&format!("{folder}/foreign.o"));
+        done(compiler.args(["-O1", "-c"]).arg(&source).arg("-o").arg(&object)).expect("it compiles");
+        let archive = shop.path(&format!("{folder}/libforeign.a"));
+        done(shop.command("ar").arg("rc").arg(archive).arg(object)).expect("an archive");
+    };
+    library("outside", &mut shop.command("g++"));
+    library("inside", shop.command(env!("CARGO_BIN_EXE_lockgate")).arg("c++"));
+
+    let built = |folder: &str, cargo: &mut Command| {
+        for name in CARGOS {
+            cargo.env_remove(name);
+        }
+        cargo.env("CARGO_NET_OFFLINE", "true").env("FOREIGN", shop.path(folder)).args(["build", "-q"]);
+        let output = cargo.output().expect("it starts");
+        assert!(output.status.success(), "{folder}: {}", text(&output.stderr));
+    };
+    built("outside", &mut shop.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())));
+    built("inside", shop.command(env!("CARGO_BIN_EXE_lockgate")).arg("cargo"));
+    // Numbers of threads differ, and what a report says about the end.
+    let panics = |output: &Output| {
+        let said = text(&output.stderr);
+        let ours = said
+            .lines()
+            .filter(|line| line.starts_with("number ") || line.starts_with("fatal runtime error"));
+        ours.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (way, expected) in [
+        ("through", &["dropped in panics", "destroyed in passes"][..]),
+        ("foreign", &["dropped in main"]),
+        ("caught", &["dropped in panics", "destroyed in catches", "caught in C++"]),
+    ] {
+        let outside = shop.command(shop.path("target/debug/foreign")).arg(way).output().expect("it runs");
+        let module = shop.path(&format!("target/{TARGET}/debug/foreign.lg"));
+        let inside = shop.lockgate("run").arg(module).arg(way).output();
+        let said = text(&outside.stdout);
+        assert_eq!(text(&inside.stdout), said, "{way}: {}", text(&inside.stderr));
+        assert!(said.lines().zip(expected).all(|(line, expected)| line == *expected), "{way}: {said}");
+        assert_eq!(panics(&inside), panics(&outside), "{way}");
+        assert!(!panics(&outside).is_empty(), "{way}: it says why");
+        let signal = std::os::unix::process::ExitStatusExt::signal(&outside.status);
+        let status = outside.status.code().or(signal.map(|signal| 128 + signal));
+        assert_eq!(inside.status.code(), status, "{way}");
+    }
+}
