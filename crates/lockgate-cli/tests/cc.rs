@@ -488,3 +488,49 @@ fn signals_leave_nothing_behind() {
         }
     }
 }
+
+/// `link` says in whose place functions of ours stand, in text and as JSON: those of objects, and those of archives, also where these come from the
+/// cache. Red if either way says nothing, or the cache keeps no names.
+#[test]
+fn what_was_replaced_is_said() {
+    let shop = Shop::new();
+    // Known by its name: ours is taken, whatever the code is.
+    let function =
+        |name: &str| format!(".globl {name}\n.type {name},@function\n{name}: mov %rdi,%rsp\nret\n");
+    shop.write("switch.s", &(function("jump_fcontext") + ".section .note.GNU-stack\n"));
+    shop.write("start.s", &(function("make_fcontext") + ".section .note.GNU-stack\n"));
+    shop.write(
+        "main.c",
+        "void *jump_fcontext(void *, void *);\nvoid *f(void *to) { return jump_fcontext(to, 0); }\n",
+    );
+    let assembled = shop.command("gcc").args(["-c", "switch.s", "start.s", "main.c"]).status();
+    assert!(assembled.expect("gcc starts").success());
+    let archived = shop.command("ar").args(["rc", "libstart.a", "start.o"]).status();
+    assert!(archived.expect("ar starts").success());
+    let link = |inputs: &[&str], how: &str| {
+        let output = shop
+            .lockgate("link")
+            .args(inputs)
+            .args(["--export", "f", "-o", "module.lg", how])
+            .env("LOCKGATE_CACHE", shop.path("cache"))
+            .output();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let inputs = ["main.o", "switch.o", "libstart.a"];
+    // The second link finds the archive in the cache.
+    for _ in 0..2 {
+        let said = link(&inputs, "--verbose");
+        let replaced: Vec<&str> = said.lines().filter(|line| line.contains("ours stands")).collect();
+        let line = |name: &str| format!("module.lg: ours stands in the place of {name}");
+        assert_eq!(replaced, [line("jump_fcontext"), line("make_fcontext")], "{said}");
+        let made: serde_json::Value = serde_json::from_str(&link(&inputs, "--json")).expect("JSON");
+        assert_eq!(made["replaced"], serde_json::json!(["jump_fcontext", "make_fcontext"]), "{made}");
+    }
+    // Nothing was replaced: nothing is said.
+    shop.write("plain.c", "int f(void) { return 1; }\n");
+    assert!(shop.command("gcc").args(["-c", "plain.c"]).status().expect("gcc starts").success());
+    assert!(!link(&["plain.o"], "--verbose").contains("ours stands"));
+    let made: serde_json::Value = serde_json::from_str(&link(&["plain.o"], "--json")).expect("JSON");
+    assert_eq!(made["replaced"], serde_json::json!([]), "{made}");
+}
