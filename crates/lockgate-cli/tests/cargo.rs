@@ -377,6 +377,9 @@ fn pinned_versions_of_rust_will_do() {
         let name = format!("pinned_versions_of_rust_will_do, Rust {version}");
         if can_build_with(&name, &[&format!("+{version}")]) {
             runs_as_outside(version);
+            // One of these in each run, all in `make thorough`.
+            let ways = [guests_with as fn(&str), static_libraries_with, tests_with];
+            support::Part::one_in(ways.len(), &name).among(&ways).for_each(|way| way(version));
         }
     }
 }
@@ -400,6 +403,52 @@ fn runs_as_outside(version: &str) {
     assert_eq!(output.status.code(), Some(7), "{version}: {}", text(&output.stderr));
     let said = text(&output.stdout);
     assert!(said.contains("program::in_progress main.rs:"), "{version}: {said}");
+}
+
+/// `lockgate cargo …` with rustup's Cargo of a version.
+fn cargo_of(version: &str, package: &Package, command: &str) -> Output {
+    let mut lockgate = package.0.command(env!("CARGO_BIN_EXE_lockgate"));
+    for name in CARGOS.iter().chain(&["CARGO"]) {
+        lockgate.env_remove(name);
+    }
+    let lockgate = lockgate.env("RUSTUP_TOOLCHAIN", version).env("CARGO_NET_OFFLINE", "true");
+    lockgate.args(["cargo", command]).output().expect("it starts")
+}
+
+/// The module that a package is with a version.
+fn module_of(version: &str, package: &Package, name: &str) -> Arc<Module> {
+    let output = cargo_of(version, package, "build");
+    assert!(output.status.success(), "{version}: {}", text(&output.stderr));
+    Module::open(package.0.path(&format!("target/{TARGET}/debug/{name}.lg"))).expect("a module")
+}
+
+fn guests_with(version: &str) {
+    let package = Package::new("words", WORDS, "src/lib.rs", WORDS_SOURCE);
+    let log = HostFunction::new(|_: &Domain, _: Pointer<u8>| -> i32 { 0 });
+    let options = DomainOptions::default().gate("host_log", log);
+    let domain = Domain::new(&module_of(version, &package, "words"), options).expect("a domain");
+    let words = domain.bind::<extern "C" fn(Pointer<u8>) -> i32>("words").expect("it is exported");
+    assert_eq!(words.call(domain.alloc_string(c"one two Two three one").expect("memory")).unwrap(), 3);
+    let divide_or = domain.bind::<extern "C" fn(i32, i32, i32) -> i32>("divide_or").unwrap();
+    assert_eq!((divide_or.call(6, 2, -1).unwrap(), divide_or.call(6, 0, -1).unwrap()), (3, -1));
+}
+
+fn static_libraries_with(version: &str) {
+    let package = Package::new("plain", "[lib]\ncrate-type = [\"staticlib\"]\n", "src/lib.rs", PLAIN);
+    let module = module_of(version, &package, "plain");
+    let domain = Domain::new(&module, DomainOptions::default()).expect("a domain");
+    let add_up = domain.bind::<extern "C" fn(Pointer<i32>, u64) -> i64>("add_up").expect("it is exported");
+    let values = domain.alloc::<i32>(4).unwrap();
+    domain.write_slice(values, &[5, -1, 3, 100]).unwrap();
+    assert_eq!(add_up.call(values, 4).unwrap(), 107);
+}
+
+fn tests_with(version: &str) {
+    let package = Package::new("program", "", "src/main.rs", PROGRAM);
+    let tests = cargo_of(version, &package, "test");
+    let said = text(&tests.stdout);
+    assert_eq!(tests.status.code(), Some(101), "{version}: {}", text(&tests.stderr));
+    assert!(said.contains("3 passed; 1 failed; 1 ignored"), "{version}: {said}");
 }
 
 /// Some crates of crates.io; scripts/crate-tests.sh runs their own tests, and those of others.
