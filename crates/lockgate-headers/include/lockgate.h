@@ -62,9 +62,7 @@
  * SIGFPE, SIGILL, SIGTRAP, SIGSYS and one real-time signal. At its first call each thread gets an
  * alternate signal stack, and all handlers of the process run on the alternate stack. It has 64 KiB
  * beyond the kernel's frames of 64 signals, or the size of the thread's own alternate stack, if
- * that is larger, and a guard of 256 KiB. Handlers run on alternate stacks in the whole process: in
- * programs that are linked with the library, its sigaltstack() gives a thread that sets a smaller
- * one a stack of that size, too, and tells the thread of the one that it has set.
+ * that is larger, and a guard of 256 KiB.
  *
  * The library passes a fault that is not a domain's to the handler that was there before. This
  * includes a fault of lg_memory_read(), lg_memory_write(), lg_memory_copy(), lg_region_read(),

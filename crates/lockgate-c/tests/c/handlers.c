@@ -208,65 +208,6 @@ static void system_calls_end_where_that_was_asked_for(void) {
     close(ends[1]);
 }
 
-/* More than a small alternate stack has room for, next to the kernel's frame. The handler does not ask for one: natively it runs on the thread's. */
-static volatile sig_atomic_t ran;
-static void needs_room(int signal) {
-    (void)signal;
-    volatile char room[12000];
-    for (size_t i = 0; i < sizeof room; i++) room[i] = 'x';
-    ran += room[77] == 'x';
-}
-
-/* On a thread that calls no domain: what lies below its alternate stack stays as it is, and the thread is told of the stack that it has set. */
-static void *has_a_small_stack(void *unused) {
-    enum { SIZE = 8192 };
-    stack_t own, now, none;
-    memset(&own, 0, sizeof own);
-    memset(&none, 0, sizeof none);
-    none.ss_flags = SS_DISABLE;
-    for (int round = 0; round < 2; round++) {
-        char *memory = (char *)calloc(2, SIZE);
-        own.ss_sp = memory + SIZE;
-        own.ss_size = SIZE;
-        CHECK(sigaltstack(&own, &now) == 0 && now.ss_flags == SS_DISABLE);
-        CHECK(raise(SIGUSR2) == 0);
-        for (int i = 0; i < 2 * SIZE; i++) CHECK(memory[i] == 0);
-        CHECK(sigaltstack(NULL, &now) == 0 && now.ss_sp == own.ss_sp && now.ss_size == SIZE && now.ss_flags == 0);
-        CHECK(sigaltstack(&none, &now) == 0 && now.ss_sp == own.ss_sp && now.ss_size == SIZE);
-        CHECK(sigaltstack(NULL, &now) == 0 && now.ss_flags == SS_DISABLE);
-        free(memory);
-    }
-    own.ss_size = 1;
-    CHECK(sigaltstack(&own, NULL) == -1 && errno == ENOMEM);
-    own.ss_size = SIZE;
-    own.ss_flags = 77;
-    CHECK(sigaltstack(&own, NULL) == -1 && errno == EINVAL);
-    return unused;
-}
-
-static int mappings(void) {
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int lines = 0;
-    CHECK(maps);
-    for (int c; (c = getc(maps)) != EOF;) lines += c == '\n';
-    fclose(maps);
-    return lines;
-}
-
-/* Nor does a thread that has ended leave a stack behind. */
-static void handlers_have_room_on_threads_that_call_nothing(void) {
-    enum { THREADS = 50 };
-    int before = 0;
-    CHECK(signal(SIGUSR2, needs_room) != SIG_ERR);
-    for (int i = 0; i < THREADS; i++) {
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, has_a_small_stack, NULL) == 0 && pthread_join(thread, NULL) == 0);
-        if (i == 9) before = mappings();
-    }
-    CHECK(ran == 2 * THREADS);
-    CHECK(mappings() < before + THREADS / 2);
-}
-
 /* What goes wrong is the result of a function of pthread's, and errno stays. */
 static void errno_stays(void) {
     sigset_t none;
@@ -286,7 +227,6 @@ int main(void) {
     nothing_is_allocated_at_a_threads_end();
     handlers_interrupt_what_they_call();
     system_calls_end_where_that_was_asked_for();
-    handlers_have_room_on_threads_that_call_nothing();
     errno_stays();
     CHECK(same(6) == 6 && !lg_failed());
     lg_function_free(function);

@@ -15,10 +15,10 @@
 //! leaves such a wait by `longjmp` is the one way to keep it. `siglongjmp` and `setcontext` are libc's, too: the masks that they bring back
 //! were read from the kernel, and have ours blocked only if they are from before the thread's first call.
 //! `pthread_attr_setsigmask_np` is about threads that have called nothing yet.
-use super::kernel_signals_sys::{Action, SA_RESTORER, bit};
+use super::kernel_signals_sys::{Action, SA_RESTORER, bit, kernel_sigaltstack};
 use super::mask_sys::{change, held_back, hold};
 use super::signals_sys::wants;
-use super::{alternate_sys, block_sys, thread_sys};
+use super::{block_sys, thread_sys};
 use libc::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -193,7 +193,7 @@ unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stac
         unsafe { (*block_sys::block()).alternate_size = u64::MAX };
     }
     // SAFETY: the caller's pointers.
-    match unsafe { alternate_sys::change(new, old) } {
+    match unsafe { kernel_sigaltstack(new, old) } {
         0 => 0,
         _ => -1, // errno is set
     }
