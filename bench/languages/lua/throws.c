@@ -12,17 +12,18 @@ static const char script[] =
     "  for i = 1, 20 do sum = sum + numbers() end\n"
     "  pcall(table.sort, {3, 1, 2, 5, 4}, function(a, b) if a == b + 1 then error('in C') end return a < b end)\n"
     "end\n"
-    "return caught == 41 * scale and sum == 210 * scale\n";
+    "return caught == 41 * scale and sum == 210 * scale, caught\n";
 int main(int argc, char **argv)
 {
     lua_State *state = luaL_newstate();
     luaL_openlibs(state);
     lua_pushinteger(state, atoi(argv[argc - 1]));
     lua_setglobal(state, "scale");
-    if (luaL_dostring(state, script) || !lua_toboolean(state, -1)) {
+    if (luaL_dostring(state, script) || !lua_toboolean(state, -2)) {
         fprintf(stderr, "%s\n", lua_tostring(state, -1));
         return 1;
     }
+    puts(lua_tostring(state, -1));
     lua_close(state);
     return 0;
 }
