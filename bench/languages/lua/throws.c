@@ -1,8 +1,4 @@
 /* Errors, which are `longjmp` in Lua, at all depths, and coroutines, whose every `yield` is one. */
-#include <lauxlib.h>
-#include <lualib.h>
-#include <stdio.h>
-#include <stdlib.h>
 static const char script[] =
     "local function fall(n) if n == 0 then error('down') end return 1 + fall(n - 1) end\n"
     "local caught, sum = 0, 0\n"
@@ -13,17 +9,4 @@ static const char script[] =
     "  pcall(table.sort, {3, 1, 2, 5, 4}, function(a, b) if a == b + 1 then error('in C') end return a < b end)\n"
     "end\n"
     "return caught == 41 * scale and sum == 210 * scale, caught\n";
-int main(int argc, char **argv)
-{
-    lua_State *state = luaL_newstate();
-    luaL_openlibs(state);
-    lua_pushinteger(state, atoi(argv[argc - 1]));
-    lua_setglobal(state, "scale");
-    if (luaL_dostring(state, script) || !lua_toboolean(state, -2)) {
-        fprintf(stderr, "%s\n", lua_tostring(state, -1));
-        return 1;
-    }
-    puts(lua_tostring(state, -1));
-    lua_close(state);
-    return 0;
-}
+#include "run.h"

@@ -70,7 +70,7 @@ pub extern "C" fn lg_user_data() -> *mut c_void {
 /// Whether a module has started the calling thread, or it goes on with a call without its caller.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_is_modules_thread() -> i32 {
-    (lockgate::is_modules_thread() || lockgate::is_detached_thread()).into()
+    lockgate::is_without_caller().into()
 }
 
 /// Ends the call of the domain that called the function, whatever the message is: it may quote what the domain has passed, which would decide

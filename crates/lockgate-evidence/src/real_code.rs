@@ -54,10 +54,9 @@ pub struct Effort {
     pub most: u64,
 }
 
-/// Errors, which are `longjmp` in Lua, at all depths, and coroutines, whose every `yield` is one.
-const THROWS: &str = include_str!("../../../bench/languages/lua/throws.c");
-/// Its name, and that of the library.
+/// A program that throws at all depths, and has coroutines: its name, its source, and that of the library.
 const LUA_THROWS: &str = "lua_throws";
+const THROWS: &str = "bench/languages/lua/throws.c";
 const LUA: &str = "lua";
 /// Rounds of it.
 const ROUNDS: &str = "200";
@@ -73,8 +72,7 @@ pub fn run(effort: Effort) -> Result<Outcome> {
     let sysroot = Sysroot::ensure(&silent)?;
     let folder = tempfile::tempdir()?;
     let mut outcome = Outcome::default();
-    let throws = folder.path().join(LUA_THROWS).with_extension("c");
-    std::fs::write(&throws, THROWS)?;
+    let throws = corpus.root().join(THROWS);
     let module = build(&corpus, &sysroot, folder.path(), LUA_THROWS, &throws, LUA)?;
     outcome.controls(&module)?;
     outcome.program(LUA_THROWS, &module, &[ROUNDS.to_owned()], effort.most)?;

@@ -79,8 +79,7 @@ fn run(
     let told = |py: Python<'_>| {
         call(py).inspect_err(|error| {
             // No call of the program's is in progress that it could come out of. (That a domain was ended by the program is no news.)
-            let uncalled = lockgate::is_modules_thread() || lockgate::is_detached_thread();
-            if uncalled && !answering.has_ended() {
+            if lockgate::is_without_caller() && !answering.has_ended() {
                 let function = answering.target(py);
                 let function = function.as_ref().map(|function| function.bind(py));
                 interpreter_sys::unraisable(py, error.clone_ref(py), function);

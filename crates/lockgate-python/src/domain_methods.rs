@@ -10,6 +10,7 @@ use crate::module::Module;
 use crate::pool::Pool;
 use crate::region::Grant;
 use crate::registry::Registry;
+use crate::scratch::calls_left;
 use crate::{errors, options, values};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyBaseException;
@@ -135,8 +136,8 @@ impl Domain {
 
     /// How many calls have gone on without their callers, and how many of them, in this order, have ended.
     fn _calls_left(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        let usage = self.live(py)?.usage();
-        Ok((u64::from(usage.detached) + usage.detached_ended, usage.detached_settled))
+        let live = self.live(py)?;
+        Ok(calls_left(&live))
     }
 
     /// Allocates memory with the module's own allocator; its address.

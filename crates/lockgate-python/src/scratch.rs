@@ -50,17 +50,21 @@ struct Behind {
     pins: Vec<Py<PyAny>>,
 }
 
+/// How many calls have gone on without their callers, and how many of them, in this order, have ended.
+pub fn calls_left(domain: &Domain) -> (u64, u64) {
+    let usage = domain.usage();
+    (u64::from(usage.detached) + usage.detached_ended, usage.detached_settled)
+}
+
 impl Blocks {
     /// Takes out what calls have left that have ended since.
     fn settled(&mut self, domain: &Domain) -> Vec<Behind> {
         if self.left.is_empty() {
             return Vec::new();
         }
-        let usage = domain.usage();
-        let begun = u64::from(usage.detached) + usage.detached_ended;
-        let has_ended = |behind: &mut Behind| {
-            usage.detached_settled >= *behind.of.get_or_insert(begun) || behind.base != domain.base()
-        };
+        let (begun, settled) = calls_left(domain);
+        let has_ended =
+            |behind: &mut Behind| settled >= *behind.of.get_or_insert(begun) || behind.base != domain.base();
         self.left.extract_if(.., has_ended).collect()
     }
 }

@@ -62,7 +62,7 @@ pub use call::OnFailure;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::proxies::ProxyListing;
 pub use call::signals_sys::claim_signals;
-pub use call::thread_sys::{is_detached_thread, is_modules_thread};
+pub use call::thread_sys::{is_modules_thread, is_without_caller};
 pub use call::watch::interrupt;
 #[doc(hidden)]
 pub use call::{Held, disturbed, drop_left, hold, let_go_of_left};

@@ -3,11 +3,11 @@
 //! result.
 
 use crate::common::Guest;
-use crate::handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
+use crate::handlers_sys::{HANDLED, free_signals, handle_all, under_fire};
 use lockgate::{CallError, Domain, DomainOptions, Function, HostFunction};
 use lockgate_abi::window;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 type Long = extern "C" fn(i64) -> i64;
@@ -55,15 +55,6 @@ fn work(signal: usize, at: u64) {
     }
 }
 
-/// Tells the thread that raises signals to end, whatever ends the calls: a wrong result, too.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Calls until it `is_enough`.
 fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
     let guest = || Guest::c_with(SOURCE, &["-O1"]).gate("long host(long)");
@@ -81,25 +72,8 @@ fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
     // After the library has looked at handlers for the last time.
     let signals = free_signals(31);
     handle_all(&signals, work);
-    let (own, over) = (thread_number(), AtomicBool::new(false));
     let mut count = 0;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // One to three at a time, which interrupt each other; the calls go on in between.
-            let mut sent = 0;
-            for burst in (1..=3).flat_map(|size| signals.chunks(size)).cycle() {
-                off_alternate_stack(burst);
-                burst.iter().for_each(|signal| raise(own, *signal));
-                sent += burst.len() as u64;
-                while HANDLED.load(Ordering::Relaxed) < sent && !over.load(Ordering::Relaxed) {
-                    std::thread::yield_now();
-                }
-                if over.load(Ordering::Relaxed) {
-                    break;
-                }
-            }
-        });
-        let _over = Over(&over);
+    under_fire(&signals, || {
         let begun = Instant::now();
         while !is_enough(count, begun.elapsed()) {
             for x in 0..100 {

@@ -32,15 +32,11 @@ fn idle_domains_rest_when_mappings_run_out() {
     assert!(output.status.success() && text.contains("all is well"), "{output:?}");
 }
 
-fn limit() -> usize {
-    std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap()
-}
-
 /// Red without `with_room` at any of its places; and, for what domains keep, without the copy of the storage.
 #[test]
 #[ignore = "run by idle_domains_rest_when_mappings_run_out"]
 fn child_with_ten_thousand_domains() {
-    if limit() > 100_000 {
+    if host_sys::most_mappings() > 100_000 {
         support::skipped(
             "idle_domains_rest_when_mappings_run_out",
             "this kernel has mappings for more domains than there is address space",

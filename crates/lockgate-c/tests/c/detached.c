@@ -69,6 +69,18 @@ static int may_be_reset(lg_domain *domain) {
     return status == LG_OK;
 }
 
+/* What FILL is called with, and where its result goes. */
+static void fill_with(lg_value arguments[2], lg_value *result, int *go, int *to, large *room) {
+    memset(arguments, 0, 2 * sizeof *arguments);
+    memset(result, 0, sizeof *result);
+    arguments[0].type = arguments[1].type = LG_POINTER;
+    arguments[0].as.p = go;
+    arguments[1].as.p = to;
+    result->type = LG_STRUCT;
+    result->bytes.at = room;
+    result->bytes.size = sizeof *room;
+}
+
 /* The caller's memory is its own from the error on, and the call's is the call's. */
 static void goes_on(void) {
     lg_domain *domain = new_domain(module, NULL);
@@ -77,14 +89,7 @@ static void goes_on(void) {
     memset(&room, 0x5a, sizeof room);
     const large before = room;
     lg_value arguments[2], result;
-    memset(arguments, 0, sizeof arguments);
-    memset(&result, 0, sizeof result);
-    arguments[0].type = arguments[1].type = LG_POINTER;
-    arguments[0].as.p = go;
-    arguments[1].as.p = to;
-    result.type = LG_STRUCT;
-    result.bytes.at = &room;
-    result.bytes.size = sizeof room;
+    fill_with(arguments, &result, go, to, &room);
     lg_function *fill = detaching(domain, FILL);
     STATUS(LG_E_DETACHED, lg_call(fill, arguments, 2, &result));
     SAYS("goes on without its caller");
@@ -394,14 +399,7 @@ static void forks(void) {
     lg_function *fill = detaching(domain, FILL);
     lg_value arguments[2], result;
     large room;
-    memset(arguments, 0, sizeof arguments);
-    memset(&result, 0, sizeof result);
-    arguments[0].type = arguments[1].type = LG_POINTER;
-    arguments[0].as.p = go;
-    arguments[1].as.p = to;
-    result.type = LG_STRUCT;
-    result.bytes.at = &room;
-    result.bytes.size = sizeof room;
+    fill_with(arguments, &result, go, to, &room);
     STATUS(LG_E_DETACHED, lg_call(fill, arguments, 2, &result));
     pid_t child = fork();
     CHECK(child >= 0);

@@ -55,10 +55,11 @@ pub(crate) fn set_goes_on() {
     GOES_ON.set(true);
 }
 
-/// True on a thread of the library's that goes on with a call whose caller does not wait any more ([`Expiry::Detach`](crate::Expiry::Detach)). A
-/// function that is called there has no caller in the host that could be told of a failure: the failure ends the call.
-pub fn is_detached_thread() -> bool {
-    GOES_ON.get()
+/// True where no caller in the host could be told of a failure of a function that a domain calls: on a thread that a module has started itself
+/// ([`is_modules_thread`]), where the failure ends the domain, and on one of the library's that goes on with a call whose caller does not wait any
+/// more ([`Expiry::Detach`](crate::Expiry::Detach)), where it ends the call.
+pub fn is_without_caller() -> bool {
+    is_modules_thread() || GOES_ON.get()
 }
 
 /// The number of the domain whose module has started the calling thread.

@@ -35,7 +35,7 @@ pub(crate) fn wakes_in_time() {
 ///
 /// # Errors
 /// There is no memory, or no thread more.
-pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Errno> {
+pub(crate) fn start<F: FnOnce() + Send + 'static>(name: &str, body: F) -> Result<(), Errno> {
     /// Bytes of its stack, as std's threads have by default.
     const STACK: usize = 2 << 20;
     struct Start<F> {
@@ -52,13 +52,8 @@ pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
         let _ = catch_unwind(AssertUnwindSafe(body));
         ptr::null_mut()
     }
-    fn entry<F: FnOnce()>(_: &Start<F>) -> extern "C" fn(*mut c_void) -> *mut c_void {
-        run::<F>
-    }
     let name = CString::new(name.replace('\0', "")).expect("no zeros");
-    let start = Box::new(Start { name, body });
-    let run = entry(&start);
-    let start = Box::into_raw(start);
+    let start = Box::into_raw(Box::new(Start { name, body }));
     // SAFETY: attributes that are made first and given back; the new thread owns what it is started with, if it is.
     let result = unsafe {
         let mut attributes = std::mem::zeroed();
@@ -67,7 +62,7 @@ pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
             0 => {
                 libc::pthread_attr_setstacksize(&mut attributes, STACK);
                 libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
-                let result = libc::pthread_create(&mut thread, &attributes, run, start.cast());
+                let result = libc::pthread_create(&mut thread, &attributes, run::<F>, start.cast());
                 libc::pthread_attr_destroy(&mut attributes);
                 result
             }

@@ -3,7 +3,7 @@
     clippy::undocumented_unsafe_blocks,
     reason = "rt_sigaction(2) and tgkill(2) with the kernel's structures and handlers of this file"
 )]
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The kernel's struct sigaction: handler, flags, restorer, mask.
 type Action = [u64; 4];
@@ -96,6 +96,39 @@ pub fn thread_number() -> i32 {
 /// Sends a signal to a thread of this process.
 pub fn raise(thread: i32, signal: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
+/// Tells the thread that raises signals to end, whatever ends the work: a wrong result, too.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `work` while another thread raises these signals on the calling one, again and again: one to three at a time, which interrupt each other; the
+/// work goes on in between. [`handle_all`] has them handled.
+pub fn under_fire<T>(signals: &[i32], work: impl FnOnce() -> T) -> T {
+    let (own, over) = (thread_number(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut sent = HANDLED.load(Ordering::Relaxed);
+            for burst in (1..=3).flat_map(|size| signals.chunks(size)).cycle() {
+                off_alternate_stack(burst);
+                burst.iter().for_each(|signal| raise(own, *signal));
+                sent += burst.len() as u64;
+                while HANDLED.load(Ordering::Relaxed) < sent && !over.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let _over = Over(&over);
+        work()
+    })
 }
 
 /// Has `signal` handled by `handler` as any program would, behind the library's.

@@ -101,13 +101,7 @@ pub fn is_ended_where_handlers_are_let_in(
             }
         }
     }
-    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = end as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-    }
+    install_with_info(signal, libc::SA_RESTART, end as *const ());
     // (It allocates at its first call.)
     // SAFETY: room for one.
     unsafe { libc::backtrace(&mut std::ptr::null_mut(), 1) };
@@ -164,6 +158,12 @@ pub fn cancelled_at_any_moment(
     cancelled
 }
 
+/// How many kernel mappings a process may have.
+pub fn most_mappings() -> usize {
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").expect("a limit");
+    most.trim().parse().expect("a number")
+}
+
 /// All kernel mappings that the process may have, but for those that it had.
 pub struct AllMappings {
     at: *mut libc::c_void,
@@ -174,8 +174,7 @@ impl AllMappings {
     const PAGE: usize = 4096;
 
     pub fn taken() -> AllMappings {
-        let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").expect("a limit");
-        let size = (most.trim().parse::<usize>().expect("a number") + 2) * AllMappings::PAGE;
+        let size = (most_mappings() + 2) * AllMappings::PAGE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping, in which each second page gets another protection, until there are no mappings left for that.
         unsafe {
@@ -206,17 +205,6 @@ impl Drop for AllMappings {
         // SAFETY: its own.
         unsafe { libc::munmap(self.at, self.size) };
     }
-}
-
-/// The kernel's mask of the handler of a signal.
-pub fn mask_of_handler(signal: i32) -> u64 {
-    let mut action = [0_u64; 4];
-    // SAFETY: the kernel's action, whose mask of 8 bytes is its last word.
-    let done = unsafe {
-        libc::syscall(libc::SYS_rt_sigaction, signal, std::ptr::null::<u64>(), action.as_mut_ptr(), 8)
-    };
-    assert_eq!(done, 0);
-    action[3]
 }
 
 /// Runs `work` on a thread that, once it is in the code of the domain at `base`, never again executes two instructions without the handler of
@@ -250,13 +238,7 @@ pub fn signals_behind_each_other(signal: i32, base: u64, times: u64, work: impl 
     }
     BASE.store(base, Ordering::Release);
     LEFT.store(times, Ordering::Release);
-    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = again as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-    }
+    install_with_info(signal, libc::SA_RESTART, again as *const ());
     on_timer(signal, MILLISECOND, work);
 }
 
@@ -348,12 +330,9 @@ pub fn queued_to_itself(signal: i32, value: usize) -> Option<usize> {
         fn pthread_sigqueue(thread: libc::pthread_t, signal: libc::c_int, value: libc::sigval)
         -> libc::c_int;
     }
-    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises; the thread itself.
+    install_with_info(signal, 0, came as *const ());
+    // SAFETY: the thread itself.
     unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = came as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO;
-        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
         let value = libc::sigval { sival_ptr: value as *mut libc::c_void };
         assert_eq!(pthread_sigqueue(libc::pthread_self(), signal, value), 0);
         libc::signal(signal, libc::SIG_DFL);
@@ -371,13 +350,7 @@ pub fn values_of_timer(signal: i32, nanoseconds: u32, many: usize, work: impl Fn
         let with = code == libc::SI_TIMER && value == VALUE;
         CAME[usize::from(!with)].fetch_add(1, Ordering::SeqCst);
     }
-    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = came as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-    }
+    install_with_info(signal, libc::SA_RESTART, came as *const ());
     on_timer_with(signal, nanoseconds, VALUE, || {
         while CAME.iter().map(|came| came.load(Ordering::SeqCst)).sum::<usize>() < many {
             work();
@@ -440,6 +413,11 @@ fn kernel_action(signal: i32, new: Option<&KernelAction>) -> KernelAction {
     old
 }
 
+/// The kernel's mask of the handler of a signal.
+pub fn mask_of_handler(signal: i32) -> u64 {
+    kernel_action(signal, None).mask
+}
+
 /// Installs a handler by a raw system call.
 pub fn install_raw_handler(signal: i32, on_stack: bool) {
     // The restorer is that of a handler that libc installed.
@@ -496,6 +474,17 @@ pub fn faults_handler_is_known() -> bool {
 }
 
 static FAULTS_HANDLER: AtomicU64 = AtomicU64::new(0);
+
+/// Has `signal` handled by a function that is told of it (`SA_SIGINFO`), with these flags besides.
+fn install_with_info(signal: i32, flags: libc::c_int, handler: *const ()) {
+    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | flags;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+    }
+}
 
 /// Installs a handler through libc, without SA_ONSTACK.
 pub fn install_handler(signal: i32) {
@@ -639,24 +628,12 @@ extern "C" fn skip(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::
 
 /// Installs the host's own SIGSEGV handler: it skips the load of [`read_address_16`].
 pub fn skip_faulting_loads() {
-    // SAFETY: zeroed is a valid sigaction.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = skip as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO;
-        libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut());
-    }
+    install_with_info(libc::SIGSEGV, 0, skip as *const ());
 }
 
 /// The same, of one load alone (`SA_RESETHAND`).
 pub fn skip_one_faulting_load() {
-    // SAFETY: zeroed is a valid sigaction.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = skip as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESETHAND;
-        libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut());
-    }
+    install_with_info(libc::SIGSEGV, libc::SA_RESETHAND, skip as *const ());
 }
 
 /// Has a handler of SIGSEGV come past the library, which `claims` its place, and go again: it puts back what it has found.
@@ -956,13 +933,7 @@ pub fn leaves_with_a_signal_behind(
     MASKED.store(masked, Ordering::Release);
     LEFT.store(false, Ordering::Release);
     BASE.store(base, Ordering::Release);
-    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = leave as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-    }
+    install_with_info(signal, libc::SA_RESTART, leave as *const ());
     let mut behind = false;
     on_timer(signal, MILLISECOND, || {
         let left = if masked { jumped_out_with_mask(work) } else { jumped_out(work) };
@@ -1604,13 +1575,7 @@ pub fn forks_in_handlers(signal: i32, plain: bool, work: impl Fn() -> bool) -> (
     static LIBC: OnceLock<Range<usize>> = OnceLock::new();
     PLAIN.store(plain, Ordering::SeqCst);
     LIBC.get_or_init(code_of_libc);
-    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = fork as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-    }
+    install_with_info(signal, libc::SA_RESTART, fork as *const ());
     on_timer(signal, MILLISECOND, || {
         while FORKS.load(Ordering::SeqCst) < FORKED.len() {
             let well = work();

@@ -5,15 +5,14 @@ mod model;
 mod program;
 
 use crate::common::Guest;
-use crate::handlers_sys::{
-    HANDLED, free_signals, handle_all, off_alternate_stack, overwrite_below, raise, thread_number,
-};
+use crate::handlers_sys::{HANDLED, free_signals, handle_all, overwrite_below, under_fire};
+use crate::random::Random;
 use lockgate::{CallError, Domain, DomainOptions, Function, HostFunction, Policy};
 use lockgate_abi::{stack, window};
 use model::{Counts, End, run};
-use program::{NESTS, Program, Random, module};
+use program::{NESTS, Program, module};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -121,23 +120,7 @@ fn try_module(number: u64, signals: &[i32], counts: &mut Counts, ends: &mut [u64
     let function = domain.bind_with::<Runs>("run", Policy::MUTUAL_DISTRUST).expect("an export");
     // What a thread's first call prepares is not for handlers.
     compare(&function, &programs, (1 << 8, STEPS_OF_NESTED, 1), counts).expect("the same end");
-    let (own, over) = (thread_number(), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // One to three at a time, which interrupt each other; the calls go on in between.
-            let mut sent = HANDLED.load(Ordering::Relaxed);
-            for burst in (1..=3).flat_map(|size| signals.chunks(size)).cycle() {
-                off_alternate_stack(burst);
-                burst.iter().for_each(|signal| raise(own, *signal));
-                sent += burst.len() as u64;
-                while HANDLED.load(Ordering::Relaxed) < sent && !over.load(Ordering::Relaxed) {
-                    std::thread::yield_now();
-                }
-                if over.load(Ordering::Relaxed) {
-                    break;
-                }
-            }
-        });
+    under_fire(signals, || {
         let (begun, first) = (Instant::now(), ON_CONTROL_STACK.load(Ordering::Relaxed));
         let until = counts.steps + STEPS_OF_MODULE;
         let enough = || {
@@ -153,7 +136,6 @@ fn try_module(number: u64, signals: &[i32], counts: &mut Counts, ends: &mut [u64
             }
             wrong = NESTED_WRONG.take().or(wrong);
         }
-        over.store(true, Ordering::Relaxed);
         assert_eq!(wrong, None, "module {number}");
     });
 }

@@ -1,28 +1,8 @@
 //! Random machine code that the verifier accepts, with every way of moving rsp and of going elsewhere that it knows. Each step is a function
 //! of three registers and of rsp, so that whoever runs the same program comes to the same end.
+use crate::random::Random;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
-        (!from.is_empty()).then(|| from[self.below(from.len())])
-    }
-}
 
 /// Where rsp is (docs/returns.md).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@
 
 use crate::common::Guest;
 use crate::handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
+use crate::random::Random;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction};
 use lockgate_abi::window;
 use std::cell::Cell;
@@ -28,26 +29,9 @@ const ENOUGH: u64 = 50;
 /// Calls that are nested in each other.
 const NESTED: u32 = 3;
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
 /// Functions with frames of constant size, of computed size, aligned, with and without calls behind which there is nothing to do.
 fn program(random: &mut Random) -> String {
-    const FUNCTIONS: u64 = 12;
+    const FUNCTIONS: usize = 12;
     let mut text = format!("#define FUNCTIONS {FUNCTIONS}\n{}", include_str!("guest.c"));
     for i in 0..FUNCTIONS {
         let _ = writeln!(text, "FAR static long f{i}(long);");
