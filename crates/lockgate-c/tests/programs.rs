@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use support::Part;
 
-const PROGRAMS: [&str; 19] = [
+const PROGRAMS: [&str; 20] = [
     "modules",
     "calls",
     "domains",
@@ -20,6 +20,7 @@ const PROGRAMS: [&str; 19] = [
     "alone",
     "covered",
     "handlers",
+    "plain_handlers",
     "threads",
     "hosts",
     "jumps",
@@ -118,6 +119,12 @@ fn covered() {
 #[test]
 fn handlers() {
     passes("handlers");
+}
+
+/// Red without `leave_small_stack`: the handler writes over what lies beside its thread's alternate stack.
+#[test]
+fn plain_handlers() {
+    passes("plain_handlers");
 }
 
 #[test]

@@ -436,6 +436,20 @@ fn r14_a_signal_that_was_sent_has_its_handlers_mask() {
     }
 }
 
+/// Handlers run on alternate stacks in the whole process, whether they have asked for that or not: a thread that calls no domain has room for them,
+/// though Rust gives each thread a small one. Red without `leave_small_stack`: the handler overflows it, and the process ends.
+#[test]
+fn r11_threads_that_call_nothing_have_room_for_handlers() {
+    let _handlers = own_handlers();
+    let domain = guest().domain();
+    domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    for _ in 0..50 {
+        let other = std::thread::spawn(|| host_sys::run_a_handler_that_needs_room(libc::SIGUSR1));
+        assert_eq!(other.join().expect("a thread"), 12_000);
+    }
+    assert_eq!(host_sys::run_a_handler_that_needs_room(libc::SIGUSR1), 12_000);
+}
+
 /// The signal that comes first is the host's, too, if another one has sent it. Red if whatever was queued is a kick: the host's handler never runs.
 #[test]
 fn a_signal_that_the_host_queues_is_no_kick() {

@@ -10,6 +10,11 @@ use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
+/// Frames of the kernel's on an alternate stack: all signals may come at once, each above the one before.
+const SIGNALS: usize = 64;
+/// What handlers need beyond these frames: ours, and the ones they are chained to.
+const HANDLER_NEED: usize = 64 << 10;
+
 /// The library's alternate stacks of one thread. Its own handlers read where the last one is.
 pub(super) struct AlternateStack {
     /// The last one is in use. Frames of signals may name the others.
@@ -18,15 +23,28 @@ pub(super) struct AlternateStack {
     size: Cell<u64>,
     guard: Cell<u64>,
     stays: Cell<bool>,
+    /// The one that the thread had instead, or none.
+    hosts: Cell<libc::stack_t>,
+}
+
+const NONE: libc::stack_t = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+
+/// Bytes that a handler has at the least on one of the library's, where all signals come at once.
+pub(super) fn least() -> usize {
+    // SAFETY: a plain query.
+    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+    (SIGNALS * frame.max(libc::MINSIGSTKSZ) + HANDLER_NEED).next_multiple_of(PAGE as usize)
 }
 
 impl AlternateStack {
-    /// One of `least` bytes; the kernel does not know of it yet.
-    pub(super) fn new(least: usize) -> Result<AlternateStack, Errno> {
+    /// The kernel does not know of it yet.
+    pub(super) fn new() -> Result<AlternateStack, Errno> {
         let cell = || Cell::new(0);
         let (low, size, guard) = (cell(), cell(), cell());
-        let new = AlternateStack { all: RefCell::default(), low, size, guard, stays: Cell::new(false) };
-        new.make(least)?;
+        let hosts = Cell::new(NONE);
+        let new =
+            AlternateStack { all: RefCell::default(), low, size, guard, stays: Cell::new(false), hosts };
+        new.make(least())?;
         Ok(new)
     }
 
@@ -51,6 +69,9 @@ impl AlternateStack {
             return Ok(());
         }
         self.stays.set(false);
+        if !self.is_one(now) {
+            self.hosts.set(*now);
+        }
         // The host's handlers find the room that it has given them.
         if now.ss_flags & libc::SS_DISABLE == 0 && now.ss_size as u64 > self.size() {
             self.make(now.ss_size)?;
@@ -65,12 +86,26 @@ impl AlternateStack {
 
     /// Before it goes.
     pub(super) fn remove(&self) {
-        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-        let now = in_use().ss_sp;
-        if self.all.borrow().iter().any(|mapping| mapping.start() == now) {
+        if self.is_one(&in_use()) {
             // SAFETY: switches off our own.
-            unsafe { kernel_sigaltstack(&none, ptr::null_mut()) };
+            unsafe { kernel_sigaltstack(&NONE, ptr::null_mut()) };
         }
+    }
+
+    /// Whether a stack is one of these. (A handler may ask while another is made: the kernel has one of the host's then.)
+    fn is_one(&self, stack: &libc::stack_t) -> bool {
+        self.all.try_borrow().is_ok_and(|all| all.iter().any(|mapping| mapping.start() == stack.ss_sp))
+    }
+
+    /// What the host is told of the stack that the kernel has: its own, if it is one of these, which stand in for that. It may free what it is told of.
+    pub(super) fn as_asked(&self, kernels: libc::stack_t) -> libc::stack_t {
+        if !self.is_one(&kernels) {
+            return kernels;
+        }
+        let hosts = self.hosts.get();
+        let is_there =
+            if hosts.ss_flags & libc::SS_DISABLE == 0 { kernels.ss_flags & libc::SS_ONSTACK } else { 0 };
+        libc::stack_t { ss_flags: hosts.ss_flags | is_there, ..hosts }
     }
 
     pub(super) fn low(&self) -> u64 {

@@ -14,7 +14,6 @@ use super::{gs_sys, mask_sys, repair_sys, signal_frames_sys, thread_sys, undistu
 use crate::error::CallError;
 use crate::host::{AtThreadEnd, Owner, frame_address, stack_sys};
 use crate::space;
-use lockgate_abi::PAGE;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::c_void;
@@ -26,10 +25,6 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// Bytes of records: nesting ends there.
 const RECORDS: usize = 64 << 10;
-/// Frames of the kernel's on an alternate stack: all signals may come at once, each above the one before.
-const SIGNALS: usize = 64;
-/// What handlers need beyond these frames: ours, and the ones they are chained to.
-const HANDLER_NEED: usize = 64 << 10;
 /// Host stack that a nested call must leave, bytes.
 const STACK_RESERVE: u64 = 128 << 10;
 
@@ -272,10 +267,6 @@ fn first_mark() -> u64 {
 /// The state of the calling thread; of a forked child's first thread with the records of the calls that it is in: they end when
 /// the host's functions return, and what is called meanwhile is nested in them.
 fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
-    // SAFETY: a plain query.
-    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
-    let frames = SIGNALS * frame.max(libc::MINSIGSTKSZ);
-    let alternate = (frames + HANDLER_NEED).next_multiple_of(PAGE as usize);
     let state = ThreadState {
         tid: rustix::thread::gettid().as_raw_nonzero().get(),
         owner: Owner::this(),
@@ -319,7 +310,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         },
         places: Places::new()?,
         masks: Mapping::new(RECORDS / RECORD as usize * size_of::<u64>())?,
-        alternate: AlternateStack::new(alternate)?,
+        alternate: AlternateStack::new()?,
         holdings: Holdings::default(),
         attached: RefCell::default(),
     };

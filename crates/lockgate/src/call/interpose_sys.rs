@@ -1,6 +1,7 @@
 //! What other code of the process means when it says `sigaction`, `signal`, `sigaltstack` or `pthread_sigmask`: these symbols come before libc's.
 //!
-//! Handlers get SA_ONSTACK; those for fault signals are chained; a thread whose alternate stack was changed must be admitted again;
+//! Handlers get SA_ONSTACK, and run as if they had not where that matters ([`super::plain_handlers_sys`]); those for fault signals are chained; a
+//! thread whose alternate stack was changed must be admitted again;
 //! no thread that has called a domain, and no handler, blocks the signals that the library lives by (rules R11, R12). They are part of what is installed (`scripts/install-library.sh` exports them beside `lg_*`), and stand in for
 //! libc's where the program was linked with the library. libc's own inner calls do not come here, nor do those of a process that got the
 //! library by `dlopen`: for these there is [`check_handlers`](super::signals_sys::check_handlers). (A sanitizer has interceptors of its own,
@@ -17,7 +18,8 @@
 //! `pthread_attr_setsigmask_np` is about threads that have called nothing yet.
 use super::kernel_signals_sys::{Action, SA_RESTORER, bit, kernel_sigaltstack};
 use super::mask_sys::{change, held_back, hold};
-use super::signals_sys::wants;
+use super::plain_handlers_sys::{as_asked, in_the_place_of};
+use super::signals_sys::{is_installed, wants};
 use super::{block_sys, thread_sys};
 use libc::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +44,15 @@ unsafe extern "C" fn sigaction(
 }
 
 /// The one way to a handler.
-fn act(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::sigaction>) -> c_int {
+fn act(signal: c_int, new: Option<&libc::sigaction>, mut old: Option<&mut libc::sigaction>) -> c_int {
+    if !is_installed() {
+        // There is no domain yet.
+        let done = libcs(signal, new, old);
+        if done == 0 && new.is_some() && is_installed() {
+            act(signal, new, None); // (There is now: its first thread may have looked before the handler was there.)
+        }
+        return done;
+    }
     match wants(signal, new.map(to_kernel)) {
         Some(Ok(current)) => {
             if let Some(old) = old {
@@ -56,23 +66,38 @@ fn act(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::siga
     let mut new = new.copied();
     let held = held_back(signal);
     if let Some(new) = &mut new {
-        if new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN {
-            new.sa_flags |= libc::SA_ONSTACK;
+        if let Some(ours) = in_the_place_of(&to_kernel(new)) {
+            (new.sa_sigaction, new.sa_flags) = (ours.handler, ours.flags as c_int);
+            *mask_of(&mut new.sa_mask) = ours.mask;
+        } else {
+            if new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN {
+                new.sa_flags |= libc::SA_ONSTACK;
+            }
+            let mask = mask_of(&mut new.sa_mask);
+            *mask = hold(signal, *mask);
         }
-        let mask = mask_of(&mut new.sa_mask);
-        *mask = hold(signal, *mask);
     }
-    let mut old = old;
-    let given = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    let found = old.as_deref_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut);
-    // SAFETY: both are structures or null.
-    let done = unsafe { __sigaction(signal, given, found) };
+    let done = libcs(signal, new.as_ref(), old.as_deref_mut());
     if let Some(old) = old
         && done == 0
     {
-        *mask_of(&mut old.sa_mask) |= held;
+        match as_asked(old.sa_sigaction) {
+            Some(asked) => {
+                (old.sa_sigaction, old.sa_flags) = (asked.handler, old.sa_flags & !libc::SA_ONSTACK);
+                *mask_of(&mut old.sa_mask) = asked.mask;
+            }
+            None => *mask_of(&mut old.sa_mask) |= held,
+        }
     }
     done
+}
+
+/// libc's `sigaction`.
+fn libcs(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::sigaction>) -> c_int {
+    let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
+    let old = old.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    // SAFETY: both are structures or null.
+    unsafe { __sigaction(signal, new, old) }
 }
 
 /// The kernel's mask is the first 64 bits of libc's.
@@ -193,10 +218,16 @@ unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stac
         unsafe { (*block_sys::block()).alternate_size = u64::MAX };
     }
     // SAFETY: the caller's pointers.
-    match unsafe { kernel_sigaltstack(new, old) } {
-        0 => 0,
-        _ => -1, // errno is set
+    let done = unsafe { kernel_sigaltstack(new, old) };
+    if done == 0 {
+        // SAFETY: the kernel has just written there; our own block, and the state in it while the thread is attached.
+        unsafe {
+            if let (Some(told), Some(state)) = (old.as_mut(), (*block_sys::block()).state.as_ref()) {
+                *told = state.alternate.as_asked(*told);
+            }
+        }
     }
+    done // errno is set
 }
 
 /// Of what the thread asks for, the kernel gets all but the signals that the library lives by; the thread is told all of it.

@@ -56,6 +56,7 @@ mod must_end_sys;
 mod out_of_turn_sys;
 pub(crate) mod outcome_sys;
 mod places_sys;
+mod plain_handlers_sys;
 mod process_sys;
 pub(crate) mod proxies;
 mod proxy_asm;

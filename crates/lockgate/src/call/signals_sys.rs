@@ -18,6 +18,7 @@ use super::layout::{
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{CANCELS, HOSTS, hold_more, hold_one, in_handler, settle_hosts, unblock};
 use super::must_end_sys::{may_detach, outer_must_stop, why_stop};
+use super::plain_handlers_sys::{self, Delivered, Entering};
 use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
 use super::{alternate_sys, block_sys, code_sys, outcome_sys};
@@ -60,52 +61,17 @@ core::arch::global_asm!(
     r#"
     .size lockgate_host_sigreturn,.-lockgate_host_sigreturn
 
-    # The handler of faults; eax is the front. The host's own is called when no frame of ours is left: it may end its thread, which unwinds
-    # what lies below. Its mask is set last: what comes then interrupts its first instruction, as it would without us.
-    # Another handler may call this as a function: what C keeps is kept.
+    # The handler of faults; eax is the front.
     .p2align 4
     .globl lockgate_on_fault
     .hidden lockgate_on_fault
     .type lockgate_on_fault,@function
 lockgate_on_fault:
-    .cfi_startproc
-    .irp register,rdi,rsi,rdx
-    push %\register
-    .cfi_adjust_cfa_offset 8
-    .endr
-    sub $16,%rsp
-    .cfi_adjust_cfa_offset 16
-    mov %rsp,%rcx
-    mov %eax,%r8d
-    call {on_fault}
-    mov %rax,8(%rsp)
-    test %rax,%rax
-    jz 1f
-    mov ${SIGPROCMASK},%eax
-    mov ${SIG_SETMASK},%edi
-    mov %rsp,%rsi
-    xor %edx,%edx
-    mov $8,%r10d
-    syscall
-1:
-    mov 8(%rsp),%rax
-    add $16,%rsp
-    .cfi_adjust_cfa_offset -16
-    .irp register,rdx,rsi,rdi
-    pop %\register
-    .cfi_adjust_cfa_offset -8
-    .endr
-    test %rax,%rax
-    jz 2f
-    jmp *%rax
-2:
-    ret
-    .cfi_endproc
+    lea {on_fault}(%rip),%r11
+    jmp lockgate_find_handler
     .size lockgate_on_fault,.-lockgate_on_fault
     "#,
     SIGRETURN = const libc::SYS_rt_sigreturn,
-    SIGPROCMASK = const libc::SYS_rt_sigprocmask,
-    SIG_SETMASK = const libc::SIG_SETMASK,
     on_fault = sym on_fault,
     options(att_syntax)
 );
@@ -139,7 +105,7 @@ pub(crate) fn install() -> Result<(), HostError> {
         if let Some(signal) = free {
             kernel_action(signal, Some(&ours(on_kick as *const () as usize)));
         }
-        INSTALLED.store(true, Ordering::Release);
+        INSTALLED.store(true, Ordering::SeqCst);
     }
     Ok(())
 }
@@ -334,10 +300,13 @@ pub(super) fn check_handlers(look: Look) -> Result<(), i32> {
     }
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
-        let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };
-        if STANDS_IN.load(Ordering::Relaxed) {
-            hold_more(signal, &mut wanted);
-        }
+        let wanted = plain_handlers_sys::in_the_place_of(&action).unwrap_or_else(|| {
+            let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };
+            if STANDS_IN.load(Ordering::Relaxed) {
+                hold_more(signal, &mut wanted);
+            }
+            wanted
+        });
         if is_handled(&action) && action != wanted {
             kernel_action(signal, Some(&wanted));
             if kernel_action(signal, None).flags & libc::SA_ONSTACK as u64 == 0 {
@@ -467,22 +436,25 @@ unsafe fn is_kick(info: *const siginfo_t) -> bool {
     }
 }
 
-/// A fault. Returns the host's handler, if that is to run, and the mask that it runs with.
+/// A fault. Returns the host's handler, if that is to run, and with what it is entered.
 unsafe extern "C" fn on_fault(
     signal: c_int,
     info: *mut siginfo_t,
     context: *mut c_void,
-    mask: *mut u64,
+    entering: &mut Entering,
     front: usize,
+    entered: usize,
 ) -> usize {
+    *entering = Entering::default();
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
         let kernels = context.cast::<ucontext_t>();
+        let delivered = Delivered { information: info, context: kernels, entered };
         let frame = &mut *kernels;
         let by_instruction = (*info).si_code > 0;
         // A signal that was sent in the middle of a copy is no reason to end it: a kick that comes first, or any kill(2).
         if by_instruction && is_for_hosts_handler(signal, &*info, kernels, front) {
-            return chain(signal, info, kernels, mask, front);
+            return chain(signal, &delivered, entering, front);
         }
         if by_instruction && resume_guarded(frame) {
             return 0;
@@ -510,7 +482,7 @@ unsafe extern "C" fn on_fault(
                 on_kick(signal, info, context);
             }
             _ if !by_instruction && postpones(signal, info, frame) => {}
-            _ => return chain(signal, info, kernels, mask, front),
+            _ => return chain(signal, &delivered, entering, front),
         }
         0
     }
@@ -767,18 +739,13 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
     false
 }
 
-/// Finds the host's own handler of a signal that has come to `front`, and the mask that it is to have; 0 if there is none. (No reference to the
+/// Finds the host's own handler of a signal that has come to `front`, and with what it is entered; 0 if there is none. (No reference to the
 /// context: what is before it is written, too.)
-unsafe fn chain(
-    signal: c_int,
-    info: *mut siginfo_t,
-    context: *const ucontext_t,
-    mask: *mut u64,
-    front: usize,
-) -> usize {
+unsafe fn chain(signal: c_int, delivered: &Delivered, entering: &mut Entering, front: usize) -> usize {
+    let (info, context) = (delivered.information, delivered.context);
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
     in_front(index, signal);
-    // SAFETY: pointees live forever; the mask is the caller's.
+    // SAFETY: pointees live forever; the frame is there, and what is left to do is to enter the handler.
     unsafe {
         let delivery = Delivery::of(context);
         let mut front = delivery.stands_for(front);
@@ -811,12 +778,20 @@ unsafe fn chain(
             handler => {
                 let interrupted = (&raw const (*context).uc_sigmask).cast::<u64>().read();
                 let masks_itself = action.flags & libc::SA_NODEFER as u64 == 0;
-                *mask = in_handler(interrupted, signal, action.mask, masks_itself);
+                entering.set_mask(in_handler(interrupted, signal, action.mask, masks_itself));
                 delivery.hand_on(index, front, handler);
+                if action.flags & libc::SA_ONSTACK as u64 == 0 {
+                    delivered.leave_small_stack(entering);
+                }
                 handler
             }
         }
     }
+}
+
+/// Whether [`install`] is done.
+pub(super) fn is_installed() -> bool {
+    INSTALLED.load(Ordering::SeqCst)
 }
 
 /// What the host wants done about a fault signal from now on, instead of installing it; gives what it wanted before.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The kernel's struct sigaction: handler, flags, restorer, mask.
 type Action = [u64; 4];
 
+const HANDLER: usize = 0;
 const FLAGS: usize = 1;
+const MASK: usize = 3;
 
 /// What each handler does, by its number.
 static WORK: std::sync::OnceLock<fn(usize, u64)> = std::sync::OnceLock::new();
@@ -71,6 +73,7 @@ pub fn handle_all(signals: &[i32], work: fn(usize, u64)) {
         assert_eq!(libc::sigaction(libc::SIGUSR2, &raw const like, std::ptr::null_mut()), 0);
     }
     let mut like = action(libc::SIGUSR2, None);
+    (like[HANDLER], like[MASK]) = (handle as *const () as u64, 0);
     like[FLAGS] &= !(libc::SA_ONSTACK as u64);
     for signal in signals {
         action(*signal, Some(&like));

@@ -551,6 +551,23 @@ pub fn use_a_large_alternate_stack(size: usize) {
     set_alternate_stack(0, size);
 }
 
+/// Runs a handler of `signal` on the calling thread that needs 12,000 bytes of stack, and does not ask for an alternate one: what it has found there.
+pub fn run_a_handler_that_needs_room(signal: i32) -> u64 {
+    thread_local! {
+        static SUM: Cell<u64> = const { Cell::new(0) };
+    }
+    extern "C" fn needs_room(_: libc::c_int) {
+        let room = std::hint::black_box([1_u8; 12_000]);
+        SUM.set(room.iter().map(|byte| u64::from(*byte)).sum());
+    }
+    // SAFETY: a handler of one argument.
+    unsafe {
+        libc::signal(signal, needs_room as *const () as usize);
+        libc::raise(signal);
+    }
+    SUM.get()
+}
+
 /// Switches it off by a plain system call.
 pub fn disable_alternate_stack_unseen() {
     let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
@@ -562,7 +579,7 @@ pub fn disable_alternate_stack_unseen() {
 pub fn guard_of_alternate_stack() -> u64 {
     let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     // SAFETY: a query.
-    unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
+    unsafe { libc::syscall(libc::SYS_sigaltstack, 0, &raw mut now) };
     let maps = std::fs::read_to_string("/proc/self/maps").expect("a list of mappings");
     let number = |text: &str| u64::from_str_radix(text, 16).expect("an address");
     let found = maps.lines().find_map(|line| {
@@ -577,7 +594,7 @@ pub fn guard_of_alternate_stack() -> u64 {
 pub fn alternate_stack_size() -> Option<usize> {
     let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     // SAFETY: a query.
-    unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
+    unsafe { libc::syscall(libc::SYS_sigaltstack, 0, &raw mut now) };
     (now.ss_flags == 0).then_some(now.ss_size)
 }
 

@@ -289,7 +289,7 @@ pub fn off_alternate_stack() {
 pub fn is_on_alternate_stack() -> bool {
     unsafe {
         let mut now: libc::stack_t = std::mem::zeroed();
-        libc::sigaltstack(std::ptr::null(), &raw mut now) == 0 && now.ss_flags & libc::SS_ONSTACK != 0
+        libc::syscall(libc::SYS_sigaltstack, 0, &raw mut now) == 0 && now.ss_flags & libc::SS_ONSTACK != 0
     }
 }
 
