@@ -1095,8 +1095,8 @@ fn what_unwinds_finds_code_on_the_slow_path() {
 #[test]
 fn what_unwinds_finds_code_in_a_service() {
     // (A service lies behind thousands of instructions of Rust's.)
-    let victim = Victim::start("doze", Some("unwinds"));
-    let outcomes = at_each_place(victim, Event::Signal, usize::MAX, "doze, unwinds");
+    let victim = Victim::start("doze", Some("unwinds out of a service"));
+    let outcomes = at_each_place(victim, Event::Signal, usize::MAX, "doze, unwinds out of a service");
     assert!(outcomes.keys().eq(&["returned 2, then 2; handled, at an end"]), "{outcomes:?}");
 }
 
@@ -1215,6 +1215,13 @@ fn handlers_that_switch_stacks_lead_no_handler_astray() {
 #[test]
 fn handlers_that_switch_stacks_lead_no_service_astray() {
     switch_with("switches anywhere", "keep_time", "returned 2");
+}
+
+/// The same of a service that no handler interrupts once it works. Red if it begins without a look at whose the record is by then: it gives that
+/// domain random numbers.
+#[test]
+fn handlers_that_switch_stacks_lead_no_working_service_astray() {
+    switch_with("switches anywhere", "keep_random", "returned 2");
 }
 
 /// The same of switches of contexts. Red if the other call's domain loses a context.

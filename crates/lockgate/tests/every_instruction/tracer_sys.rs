@@ -312,6 +312,12 @@ pub fn in_lazy_gate(context: *mut libc::c_void) -> bool {
     (lockgate_gate_resolve as *const () as usize..lockgate_gate_context as *const () as usize).contains(&at)
 }
 
+/// True if it interrupts the assembly around a service that is not disturbed.
+pub fn around_a_service(context: *mut libc::c_void) -> bool {
+    let [_, _, undisturbed] = assembly();
+    undisturbed.contains(&(interrupted(context) as u64))
+}
+
 /// The runtime's assembly: what gates, proxies and services that are not disturbed are made of.
 pub fn assembly() -> [std::ops::Range<u64>; 3] {
     unsafe extern "C" {

@@ -2,8 +2,8 @@
 use super::common::host_sys::Coroutine;
 use super::common::{Guest, frames, host_sys};
 use super::tracer_sys::{
-    Handler, call_and_end, call_pointer, end_of_unwinding, end_thread, ending_handler, ends_on_thread,
-    in_lazy_gate, install_handler, is_code, is_on_alternate_stack, mark, off_alternate_stack,
+    Handler, around_a_service, call_and_end, call_pointer, end_of_unwinding, end_thread, ending_handler,
+    ends_on_thread, in_lazy_gate, install_handler, is_code, is_on_alternate_stack, mark, off_alternate_stack,
     outside_of_rust, stay, thread_number, unblock,
 };
 use lockgate::syscall::Grants;
@@ -181,6 +181,8 @@ fn server() -> Guest {
         long tell_time(long x) { struct timespec time; return x + 1 + clock_gettime(CLOCK_MONOTONIC, &time); }
         static struct timespec told = {-1, -1};
         long keep_time(long x) { return x + 1 + clock_gettime(CLOCK_MONOTONIC, &told); }
+        #include <sys/random.h>
+        long keep_random(long x) { return x + 1 + (getrandom(&told, sizeof told, 0) != sizeof told); }
         long was_told(long x) { return told.tv_sec != -1; }
         long tell_functions(long x) { long rows[20]; return x + (syscall(400, rows, 10, 0) > 0); }
         #include <setjmp.h>
@@ -367,6 +369,7 @@ fn server() -> Guest {
         "long tell_time(long)",
         "long tell_functions(long)",
         "long keep_time(long)",
+        "long keep_random(long)",
         "long was_told(long)",
         "long pass(long)",
         "long await(long)",
@@ -563,6 +566,7 @@ impl World {
             | "ask_directly"
             | "tell_time"
             | "keep_time"
+            | "keep_random"
             | "tell_functions"
             | "pass"
             | "await"
@@ -1004,6 +1008,13 @@ extern "C" fn unwind_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut
     HANDLED.set(Some(if end == 0 || is_code(end) { "at an end" } else { "lost" }));
 }
 
+/// The same of a call that needs a service: the frames around that end in the module, and not before it.
+extern "C" fn unwind_out_of_service(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let end = end_of_unwinding();
+    let is_right = is_code(end) || end == 0 && !around_a_service(context);
+    HANDLED.set(Some(if is_right { "at an end" } else { "lost" }));
+}
+
 /// Faults, which is the host's own affair.
 extern "C" fn fault_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     host_sys::read_address_16();
@@ -1192,6 +1203,7 @@ fn victim() {
         Some("ends") => ending_handler(end_in_handler),
         Some("faults") => fault_in_handler,
         Some("unwinds") => unwind_in_handler,
+        Some("unwinds out of a service") => unwind_out_of_service,
         Some("switches") => switch_in_handler,
         Some("switches anywhere") => switch_anywhere,
         Some("gives way" | "gives way twice") => give_way_in_handler,
@@ -1327,7 +1339,9 @@ fn victim() {
             CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
-            if own.is_some_and(|own| !["forgets", "forks", "unwinds"].contains(&own) && !on_alternate) {
+            if own.is_some_and(|own| {
+                !["forgets", "forks", "unwinds", "unwinds out of a service"].contains(&own) && !on_alternate
+            }) {
                 off_alternate_stack();
             }
             if scenario == "repair" {
