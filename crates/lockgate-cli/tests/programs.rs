@@ -119,6 +119,13 @@ fn contexts_take_turns() {
     same_as(&["gcc"], "contexts", &[], &[&[]]);
 }
 
+/// It stops threads by signals, and finds what only their registers, stacks, red zones and contexts hold. Red if any of these is in no memory of the
+/// module's, or not where the documents say.
+#[test]
+fn a_collector_finds_what_is_held() {
+    same_as(&["gcc", "-pthread"], "collector", &["--threads", "8"], &[&[]]);
+}
+
 #[test]
 fn functions_see_who_called_them() {
     let shop = Shop::new();
