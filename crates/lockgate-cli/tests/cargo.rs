@@ -111,6 +111,16 @@ fn a_library_is_called_and_calls() {
     let log_twice = domain.bind::<extern "C" fn(i64) -> i32>("log_twice").unwrap();
     assert_eq!(log_twice.call(42).unwrap(), ("number 42".len() + "again".len()) as i32);
     domain.bind::<extern "C" fn()>("nothing").unwrap().call().unwrap();
+    // A text that may be none, and one that may not.
+    let length = domain.bind::<extern "C" fn(Pointer<u8>) -> i32>("length").unwrap();
+    let none = Pointer::from_address(0);
+    assert_eq!((length.call(line).unwrap(), length.call(none).unwrap()), (21, -1));
+    let error = words.call(none).expect_err("it panics").to_string();
+    assert!(error.contains("a text is a null pointer"), "{error}");
+    // Any byte but 0 is true.
+    let either = domain.bind::<extern "C" fn(u8, u8) -> u8>("either").unwrap();
+    let answers = [(0, 0), (0, 1), (1, 0), (2, 0)].map(|(a, b)| either.call(a, b).unwrap());
+    assert_eq!(answers, [0, 1, 1, 1]);
     // The notes have the types: another one is refused.
     let error = domain.bind::<extern "C" fn(f64) -> i32>("words").expect_err("words takes no number");
     assert!(error.to_string().contains("words"), "{error}");

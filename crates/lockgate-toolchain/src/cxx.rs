@@ -247,4 +247,21 @@ mod tests {
             aliases(&functions, ["add"].into_iter()).unwrap_err().to_string().contains("several functions")
         );
     }
+
+    /// With its parameters, or without if there is one only; spaces do not count. Red if a part of a name will do, or one of several is taken.
+    #[test]
+    fn functions_in_scopes_are_found_by_their_readable_names() {
+        let functions = ["_ZN4shop4halfEi", "_ZN4shop4halfEd", "_ZN4shop7quarterERKi", "half"];
+        let functions = functions.map(str::to_owned);
+        let found = |name: &str| symbol(&functions, name).map_err(|error| error.to_string());
+        assert_eq!(found("shop::half(int)").unwrap(), "_ZN4shop4halfEi");
+        assert_eq!(found("shop::half( double )").unwrap(), "_ZN4shop4halfEd");
+        for name in ["shop::quarter", "shop::quarter(int const&)", "shop::quarter(int const &)"] {
+            assert_eq!(found(name).unwrap(), "_ZN4shop7quarterERKi", "{name}");
+        }
+        assert!(found("shop::half").unwrap_err().contains("shop::half(int); shop::half(double)"));
+        for name in ["shop::quart", "shop::quarter(int)", "quarter", "shop::half()"] {
+            assert!(found(name).unwrap_err().contains(&format!("nothing to export: {name}")), "{name}");
+        }
+    }
 }

@@ -37,6 +37,14 @@ lockgate_guest::export! {
 
     fn nothing() {}
 
+    fn length(text: Option<&CStr>) -> i32 {
+        text.map_or(-1, |text| text.count_bytes() as i32)
+    }
+
+    fn either(one: bool, other: bool) -> bool {
+        one || other
+    }
+
     fn total(at: *mut u32, count: usize) -> u64 {
         let Some(shared) = Shared::granted(at, count) else { return u64::MAX };
         (0..shared.len()).filter_map(|n| shared.get(n)).map(u64::from).sum()
