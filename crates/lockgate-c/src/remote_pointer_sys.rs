@@ -6,8 +6,8 @@ use crate::handle::Handle;
 use crate::host_function_sys::Code;
 use crate::remote_places::{POINTERS, Pointed};
 use crate::remote_sys::{Argument, RemoteFunctionObject, call};
-use lockgate::Value;
-use lockgate::signature::{Place, Register};
+use lockgate::signature::Place;
+use lockgate::{CallRegisters as Registers, Value};
 
 /// Bytes of an entry.
 const ENTRY: usize = 16;
@@ -31,42 +31,17 @@ lockgate_remote_entries:
     .size lockgate_remote_entries,.-lockgate_remote_entries
 
     .type lockgate_remote_call,@function
-lockgate_remote_call:
-    .cfi_startproc
-    push %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset rbp,-16
-    mov %rsp,%rbp
-    .cfi_def_cfa_register rbp
-    sub ${REGISTERS},%rsp
-    mov %rdi,(%rsp)
-    mov %rsi,8(%rsp)
-    mov %rdx,16(%rsp)
-    mov %rcx,24(%rsp)
-    mov %r8,32(%rsp)
-    mov %r9,40(%rsp)
-    movsd %xmm0,48(%rsp)
-    movsd %xmm1,56(%rsp)
-    movsd %xmm2,64(%rsp)
-    movsd %xmm3,72(%rsp)
-    movsd %xmm4,80(%rsp)
-    movsd %xmm5,88(%rsp)
-    movsd %xmm6,96(%rsp)
-    movsd %xmm7,104(%rsp)
+lockgate_remote_call:"#,
+    lockgate::call_registers!(
+        r#"
     lea lockgate_remote_entries(%rip),%rdi
     sub %rdi,%rax
     mov %rax,%rdi
     mov %rsp,%rsi
     lea 16(%rbp),%rdx
-    call {arrive}
-    mov (%rsp),%rax
-    mov 8(%rsp),%rdx
-    movsd 48(%rsp),%xmm0
-    movsd 56(%rsp),%xmm1
-    leave
-    .cfi_def_cfa rsp,8
-    ret
-    .cfi_endproc
+    call {arrive}"#
+    ),
+    r#"
     .size lockgate_remote_call,.-lockgate_remote_call
     "#,
     POINTERS = const POINTERS,
@@ -77,14 +52,6 @@ lockgate_remote_call:
 
 unsafe extern "C" {
     fn lockgate_remote_entries();
-}
-
-/// What carries arguments: rdi rsi rdx rcx r8 r9, the low halves of xmm0 to xmm7. Afterwards what carries results: rax, rdx and xmm0, xmm1 in the first two places.
-#[repr(C)]
-#[derive(Default)]
-struct Registers {
-    integers: [u64; 6],
-    vectors: [u64; 8],
 }
 
 /// The function as a C function pointer.
@@ -116,7 +83,12 @@ unsafe extern "C" fn arrive(at: usize, registers: &mut Registers, stack: *const 
     });
     *registers = Registers::default();
     match called {
-        Ok((pointed, words)) => registers.put(&pointed.plan.result, &words),
+        Ok((pointed, words)) => {
+            // (None has a result in memory: checked when made.)
+            if let Place::Registers(places) = &pointed.plan.result {
+                registers.put(places, &words);
+            }
+        }
         Err(failure) => failure.keep_for_pointer(),
     }
 }
@@ -169,31 +141,5 @@ fn elements(value: &Value) -> Option<u64> {
         Value::Signed(number) => u64::try_from(*number).ok(),
         Value::Unsigned(number) => Some(*number),
         _ => None,
-    }
-}
-
-impl Registers {
-    /// The words of an argument of `size` bytes.
-    fn taken(&self, stack: &[u64], place: &Place, size: usize) -> Vec<u64> {
-        let word = |register: &Register| match register {
-            Register::Integer(n) => self.integers[usize::from(*n)],
-            Register::Vector(n) => self.vectors[usize::from(*n)],
-        };
-        match place {
-            Place::Registers(places) => places.iter().map(word).collect(),
-            Place::Stack(at) => stack[*at as usize..][..size.div_ceil(8)].to_vec(),
-            Place::Memory => Vec::new(),
-        }
-    }
-
-    /// Puts the words of a result where they are loaded.
-    fn put(&mut self, place: &Place, words: &[u64]) {
-        let Place::Registers(places) = place else { return };
-        for (place, word) in places.iter().zip(words) {
-            match place {
-                Register::Integer(n) => self.integers[usize::from(*n)] = *word,
-                Register::Vector(n) => self.vectors[usize::from(*n)] = *word,
-            }
-        }
     }
 }

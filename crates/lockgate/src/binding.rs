@@ -3,12 +3,14 @@ mod frame;
 mod front_sys;
 mod invoke_sys;
 mod pointers;
+mod registers_asm;
 
 pub use frame::Frame;
 pub(crate) use front_sys::{Front, RawFunctionPointer};
 use front_sys::{Header, Way};
-pub(crate) use invoke_sys::{Registers, Results};
+pub(crate) use invoke_sys::Results;
 pub use pointers::{begins_elsewhere, failed_elsewhere, take_call_error};
+pub use registers_asm::Registers;
 
 use crate::call::call_abi::{CallAbi, Caller};
 use crate::call::interruptions_sys::Left;

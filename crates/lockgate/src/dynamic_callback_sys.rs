@@ -6,7 +6,7 @@ use crate::callback::caller;
 use crate::domain::Domain;
 use crate::error::BindError;
 use crate::host_function::HostFunction;
-use crate::signature::{Place, Plan, PrototypeError, Register, Signature};
+use crate::signature::{Place, Plan, PrototypeError, Signature};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::slice;
@@ -19,39 +19,14 @@ core::arch::global_asm!(
     .globl lockgate_dynamic_callback
     .hidden lockgate_dynamic_callback
     .type lockgate_dynamic_callback,@function
-lockgate_dynamic_callback:
-    .cfi_startproc
-    push %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset rbp,-16
-    mov %rsp,%rbp
-    .cfi_def_cfa_register rbp
-    sub ${REGISTERS},%rsp
-    mov %rdi,(%rsp)
-    mov %rsi,8(%rsp)
-    mov %rdx,16(%rsp)
-    mov %rcx,24(%rsp)
-    mov %r8,32(%rsp)
-    mov %r9,40(%rsp)
-    movsd %xmm0,48(%rsp)
-    movsd %xmm1,56(%rsp)
-    movsd %xmm2,64(%rsp)
-    movsd %xmm3,72(%rsp)
-    movsd %xmm4,80(%rsp)
-    movsd %xmm5,88(%rsp)
-    movsd %xmm6,96(%rsp)
-    movsd %xmm7,104(%rsp)
+lockgate_dynamic_callback:"#,
+    crate::call_registers!(
+        r#"
     mov %rsp,%rdi
     lea 16(%rbp),%rsi
-    call {run}
-    mov (%rsp),%rax
-    mov 8(%rsp),%rdx
-    movsd 48(%rsp),%xmm0
-    movsd 56(%rsp),%xmm1
-    leave
-    .cfi_def_cfa rsp,8
-    ret
-    .cfi_endproc
+    call {run}"#
+    ),
+    r#"
     .size lockgate_dynamic_callback,.-lockgate_dynamic_callback
     "#,
     REGISTERS = const size_of::<Registers>(),
@@ -117,7 +92,7 @@ unsafe extern "C" fn run(registers: &mut Registers, stack: *const u64) {
             .parameters
             .iter()
             .zip(&dynamic.plan.parameters)
-            .map(|(kind, place)| value(&taken(registers, stack, place, kind.size()), kind))
+            .map(|(kind, place)| value(&registers.taken(stack, place, kind.size()), kind))
             .collect();
         let result = (dynamic.body)(&domain, &arguments).unwrap_or_else(|payload| resume_unwind(payload));
         words(&result, &dynamic.signature.result).unwrap_or_else(|| {
@@ -126,35 +101,10 @@ unsafe extern "C" fn run(registers: &mut Registers, stack: *const u64) {
     }));
     *registers = Registers::default();
     match result {
-        Ok(words) => put(registers, &dynamic.plan.result, &words),
+        Ok(words) => match &dynamic.plan.result {
+            Place::Registers(places) => registers.put(places, &words),
+            _ => unreachable!("results travel in registers: checked when made"),
+        },
         Err(payload) => gate.end_with_panic(payload),
-    }
-}
-
-/// The words of an argument of `size` bytes.
-fn taken(registers: &Registers, stack: &[u64], place: &Place, size: usize) -> Vec<u64> {
-    match place {
-        Place::Registers(places) => places
-            .iter()
-            .map(|place| match place {
-                Register::Integer(n) => registers.integers[usize::from(*n)],
-                Register::Vector(n) => registers.vectors[usize::from(*n)],
-            })
-            .collect(),
-        Place::Stack(at) => stack[*at as usize..][..size.div_ceil(8)].to_vec(),
-        Place::Memory => unreachable!("parameters are never returned"),
-    }
-}
-
-/// Puts the words of a result where the entry loads them.
-fn put(registers: &mut Registers, place: &Place, words: &[u64]) {
-    let Place::Registers(places) = place else {
-        unreachable!("results travel in registers: checked when made")
-    };
-    for (place, word) in places.iter().zip(words) {
-        match place {
-            Register::Integer(n) => registers.integers[usize::from(*n)] = *word,
-            Register::Vector(n) => registers.vectors[usize::from(*n)] = *word,
-        }
     }
 }

@@ -57,7 +57,7 @@ use host_function_sys as host_function;
 
 pub use binding::{CallLimit, Dynamic, Expiry, Frame, Value, take_call_error};
 #[doc(hidden)]
-pub use binding::{begins_elsewhere, failed_elsewhere};
+pub use binding::{Registers as CallRegisters, begins_elsewhere, failed_elsewhere};
 pub use call::OnFailure;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::proxies::ProxyListing;

@@ -1,6 +1,5 @@
 //! Arguments and results of one call, laid out as the ABI wants them.
-use super::Binding;
-use super::invoke_sys::{Registers, Results};
+use super::{Binding, Registers, Results};
 use crate::error::CallError;
 use crate::signature::{Place, Plan, Register};
 
@@ -35,14 +34,7 @@ impl Frame {
     #[inline]
     pub fn set(&mut self, place: &Place, words: &[u64]) {
         match place {
-            Place::Registers(places) => {
-                for (place, word) in places.iter().zip(words) {
-                    match place {
-                        Register::Integer(n) => self.registers.integers[usize::from(*n)] = *word,
-                        Register::Vector(n) => self.registers.vectors[usize::from(*n)] = *word,
-                    }
-                }
-            }
+            Place::Registers(places) => self.registers.put(places, words),
             Place::Stack(at) => self.stack[*at as usize..][..words.len()].copy_from_slice(words),
             Place::Memory => unreachable!("parameters are never returned"),
         }

@@ -1,17 +1,7 @@
 //! Calling a thunk with arguments from memory.
-use super::Binding;
+use super::{Binding, Registers};
 use crate::call::{outcome_sys, unseen};
 use crate::error::CallError;
-
-/// Registers of a call, in the order in which `lockgate_invoke` loads them and gates to closures save them.
-#[repr(C)]
-#[derive(Debug, Default)]
-pub(crate) struct Registers {
-    /// rdi rsi rdx rcx r8 r9.
-    pub integers: [u64; 6],
-    /// Low halves of xmm0–xmm7.
-    pub vectors: [u64; 8],
-}
 
 /// Registers after a call.
 #[derive(Debug, Clone, Copy, Default)]
