@@ -371,6 +371,29 @@ static void warn_of(const Users *users, const char *what, const char *name) {
                 errdetail("%s%s", users->others.data, users->count > MOST_OTHERS ? "\n..." : ""));
 }
 
+/* A module that is about to change: nothing else changes it before the transaction ends. */
+typedef struct Changing {
+    Relation table;
+    ScanKeyData key;
+    SysScanDesc scan;
+    HeapTuple row; /* or none */
+} Changing;
+
+static void begin_change(Changing *of, const char *name) {
+    of->table = open_table(RowExclusiveLock);
+    lock_name(of->table, name, ExclusiveLock);
+    of->scan = scan_for(of->table, name, &of->key);
+    of->row = systable_getnext(of->scan);
+}
+
+/* (Sessions hear of it.) */
+static void end_change(Changing *of) {
+    systable_endscan(of->scan);
+    CacheInvalidateRelcache(of->table);
+    table_close(of->table, NoLock);
+    CommandCounterIncrement();
+}
+
 Datum lockgate_install_module(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     bytea *image = PG_GETARG_BYTEA_PP(1);
@@ -385,11 +408,10 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
                              PointerGetDatum(image)};
     bool nulls[COLUMNS] = {false};
 
-    Relation table = open_table(RowExclusiveLock);
-    lock_name(table, name, ExclusiveLock);
-    ScanKeyData key;
-    SysScanDesc scan = scan_for(table, name, &key);
-    HeapTuple old = systable_getnext(scan);
+    Changing change;
+    begin_change(&change, name);
+    Relation table = change.table;
+    HeapTuple old = change.row;
     if (!HeapTupleIsValid(old)) {
         CatalogTupleInsert(table, heap_form_tuple(RelationGetDescr(table), values, nulls));
     } else {
@@ -407,10 +429,7 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
         HeapTuple row = heap_form_tuple(RelationGetDescr(table), values, nulls);
         CatalogTupleUpdate(table, &old->t_self, row);
     }
-    systable_endscan(scan);
-    CacheInvalidateRelcache(table);
-    table_close(table, NoLock);
-    CommandCounterIncrement();
+    end_change(&change);
     PG_RETURN_VOID();
 }
 
@@ -418,11 +437,10 @@ Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     PreventCommandIfReadOnly("lockgate.drop_module()");
     check_name(name);
-    Relation table = open_table(RowExclusiveLock);
-    lock_name(table, name, ExclusiveLock);
-    ScanKeyData key;
-    SysScanDesc scan = scan_for(table, name, &key);
-    HeapTuple row = systable_getnext(scan);
+    Changing change;
+    begin_change(&change, name);
+    Relation table = change.table;
+    HeapTuple row = change.row;
     if (!HeapTupleIsValid(row))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
     check_owner(row, table, name);
@@ -433,10 +451,7 @@ Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
                 errhint("Drop these functions first."));
     warn_of(&users, "dropped", name);
     CatalogTupleDelete(table, &row->t_self);
-    systable_endscan(scan);
-    CacheInvalidateRelcache(table);
-    table_close(table, NoLock);
-    CommandCounterIncrement();
+    end_change(&change);
     PG_RETURN_VOID();
 }
 
