@@ -10,12 +10,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-ours=$PWD/tests/c-libraries
-work=$PWD/build/c-libraries
-sources=${SOURCES:-$work/sources}
-mkdir -p "$work" "$sources"
-
+suite=c-libraries
 # shellcheck source=scripts/sources.sh
 . scripts/sources.sh
 

@@ -7,12 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-work=$PWD/build/coroutine-libraries
-sources=$work/sources
-ours=$PWD/tests/coroutines
-mkdir -p "$work" "$sources"
-
+suite=coroutine-libraries
 # shellcheck source=scripts/sources.sh
 . scripts/sources.sh
 

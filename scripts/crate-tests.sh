@@ -8,8 +8,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-work=$PWD/build/crate-tests
 exceptions=$PWD/tests/compiler/crates.txt
 target=x86_64-unknown-linux-musl
 
@@ -36,6 +34,7 @@ minijinja 3.1.0
 ripgrep 14.1.1
 '
 
+suite=crate-tests
 # shellcheck source=scripts/sources.sh
 . scripts/sources.sh
 [ -d "$(rustc --print target-libdir --target $target)" ] || skip "rustc has no std for $target: rustup target add $target"
@@ -44,7 +43,7 @@ ripgrep 14.1.1
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET RUST_BACKTRACE
 # Few of the tests are about speed or names: code without debug information, optimised a little.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_DIR="$work/target"
-mkdir -p "$work/fetch/src" "$work/repositories" "$work/sources" "$work/tmp"
+mkdir -p "$work/fetch/src" "$work/repositories" "$work/tmp"
 
 chosen() {
     echo "$crates" | while read -r name version options; do
@@ -79,8 +78,8 @@ fetch() {
     cargo vendor --quiet --versioned-dirs "$work/vendor" >"$work/log" 2>&1 || skip "cargo cannot fetch: $(tail -1 "$work/log")"
     cd - >/dev/null
     chosen "$@" | while read -r name version _; do
-        [ -d "$work/sources/$name-$version" ] && continue
-        part=$work/sources/$name-$version.part
+        [ -d "$sources/$name-$version" ] && continue
+        part=$sources/$name-$version.part
         rm -rf "$part"
         cp -r "$work/vendor/$name-$version" "$part"
         # It is no member of the workspace around it.
@@ -97,7 +96,7 @@ fetch() {
             (cd "$part" && cargo fetch --quiet) >"$work/log" 2>&1 || skip "cargo cannot fetch: $(tail -1 "$work/log")"
             ;;
         esac
-        mv "$part" "$work/sources/$name-$version"
+        mv "$part" "$sources/$name-$version"
     done
 }
 
@@ -108,7 +107,7 @@ results() {
 
 # A crate's tests, twice; all of them, if nothing else is chosen.
 both() {
-    name=$1 folder=$work/sources/$1-$2
+    name=$1 folder=$sources/$1-$2
     cd "$folder"
     tests="--locked --no-fail-fast ${3:---lib --bins --tests}"
     # shellcheck disable=SC2086 # options are words
@@ -122,7 +121,7 @@ both() {
 
 # ripgrep over the sources of the others: the same lines with the same options.
 program() {
-    folder=$work/sources/ripgrep-$1
+    folder=$sources/ripgrep-$1
     (cd "$folder" && cargo build --locked --quiet && "$lockgate" cargo build --locked) >"$work/ripgrep.log" 2>&1 || return 0
     module=$work/target/$target/debug/rg.lg
     : >"$work/ripgrep.native-results"
@@ -131,7 +130,7 @@ program() {
         for side in native-results results; do
             # shellcheck disable=SC2086
             (
-                cd "$work/sources" && set -f
+                cd "$sources" && set -f
                 case $side in
                 native-results) "$work/target/debug/rg" --sort path $options . ;;
                 *) "$lockgate" run --quiet --threads 62 --dir="/src=.:ro" "$module" --sort path $options . ;;

@@ -10,17 +10,12 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-ours=$PWD/tests/cxx-libraries
-work=$PWD/build/cxx-libraries
-sources=${SOURCES:-$work/sources}
+suite=cxx-libraries
+# shellcheck source=scripts/sources.sh
+. scripts/sources.sh
 native=${CXX_NATIVE:-g++}
 domain=${CXX_DOMAIN:-$lockgate c++}
 base_options="-w ${OPTIONS:--O1}"
-mkdir -p "$work" "$sources"
-
-# shellcheck source=scripts/sources.sh
-. scripts/sources.sh
 
 # One source, both ways.
 if [ "${1:-}" = --one ]; then

@@ -10,14 +10,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-work=$PWD/build/interpreters
-sources=${SOURCES:-$work/sources}
-levels=${LEVELS:-O0 O1 O2 O3 Os}
-mkdir -p "$work" "$sources"
-
+suite=interpreters
 # shellcheck source=scripts/sources.sh
 . scripts/sources.sh
+levels=${LEVELS:-O0 O1 O2 O3 Os}
 
 # configured FILE OPTIONS...: the package's configure makes FILE.
 configured() {

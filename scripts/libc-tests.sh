@@ -8,26 +8,27 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-work=$PWD/build/libc-tests
+suite=libc-tests
+# shellcheck source=scripts/sources.sh
+. scripts/sources.sh
 exceptions=$PWD/tests/compiler/libc-test.txt
 commit=f2bac7711bec93467b73bec1465579ea0b8d5071
 repository=${LIBC_TEST:-https://repo.or.cz/libc-test.git}
-sources=$work/sources
-options="-std=c99 -D_POSIX_C_SOURCE=200809L -w -fno-builtin -frounding-math -D_FILE_OFFSET_BITS=64 -g -I $sources/src/common"
+tree=$sources/libc-test
+options="-std=c99 -D_POSIX_C_SOURCE=200809L -w -fno-builtin -frounding-math -D_FILE_OFFSET_BITS=64 -g -I $tree/src/common"
 
 # One test: a line, first the verdict. Each runs in a folder of its own, which is /tmp in the domain, with another one for /dev/shm, and with
 # the devices that domains may have (/dev/null and the like).
 if [ "${1:-}" = --one ]; then
-    name=$2 source=$sources/src/$2.c
+    name=$2 source=$tree/src/$2.c
     folder=$(mktemp -d "$work/run.XXXXXX")
     trap 'rm -rf "$folder"' EXIT
     verdict() { echo "$*"; exit; }
     # Parts of these are loaded as shared libraries, or are in other files.
     others=
     case $name in
-    functional/tls_align) others=$sources/src/functional/tls_align_dso.c ;;
-    functional/tls_init) others=$sources/src/functional/tls_init_dso.c ;;
+    functional/tls_align) others=$tree/src/functional/tls_align_dso.c ;;
+    functional/tls_init) others=$tree/src/functional/tls_init_dso.c ;;
     esac
     cd "$folder"
     mkdir tmp shm
@@ -44,22 +45,19 @@ if [ "${1:-}" = --one ]; then
     verdict "same $name"
 fi
 
-mkdir -p "$work"
-# shellcheck source=scripts/sources.sh
-. scripts/sources.sh
-repository "$sources" "$repository" "$commit" || skip "$repository: $(tail -1 "$work/log")"
+repository "$tree" "$repository" "$commit" || skip "$repository: $(tail -1 "$work/log")"
 for side in native domain; do
     [ "$side" = native ] && compiler="musl-gcc" || compiler="$lockgate cc"
     rm -rf "$work/common.$side"
     mkdir -p "$work/common.$side"
-    for source in "$sources"/src/common/*.c; do
+    for source in "$tree"/src/common/*.c; do
         name=$(basename "$source" .c)
         # shellcheck disable=SC2086 # options and the compiler are words
         [ "$name" = runtest ] || $compiler $options -c "$source" -o "$work/common.$side/$name.o"
     done
 done
 
-[ $# -gt 0 ] || set -- $(cd "$sources/src" && ls functional/*.c regression/*.c | grep -v -e '_dso\.c$' -e '_dlopen\.c$' | sed 's/\.c$//')
+[ $# -gt 0 ] || set -- $(cd "$tree/src" && ls functional/*.c regression/*.c | grep -v -e '_dso\.c$' -e '_dlopen\.c$' | sed 's/\.c$//')
 printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one >"$work/results"
 differ=$(grep -v -e '^same ' -e '^not-native ' "$work/results" | sort || true)
 news=$(echo "$differ" | while read -r verdict name rest; do

@@ -10,15 +10,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
-evidence=${EVIDENCE:-$PWD/target/release/evidence}
-effort=${EFFORT:-long}
-work=$PWD/build/returns
-sources=${SOURCES:-$work/sources}
-mkdir -p "$work" "$sources"
-
+suite=returns
 # shellcheck source=scripts/sources.sh
 . scripts/sources.sh
+evidence=${EVIDENCE:-$PWD/target/release/evidence}
+effort=${EFFORT:-long}
 [ -x "$evidence" ] || { echo "returns-of-tests.sh: no $evidence: cargo build --release -p lockgate-evidence" >&2; exit 1; }
 lua=v5.4.8
 

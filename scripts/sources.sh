@@ -1,6 +1,12 @@
-# Sources of others' software, for scripts that build it by `lockgate`: they read this file (`.`) when they have set $lockgate, the program,
-# $work, a folder of their own under build, and $sources, the folder of unpacked sources.
-# shellcheck shell=sh disable=SC2154 # set by the script
+# Sources of others' software, for scripts that build it by `lockgate`: they read this file (`.`) when they have set $suite, their name. It sets
+# $lockgate, the program, $ours, our files for the suite, $work, a folder of the script's own, and $sources, the folder of unpacked sources.
+# shellcheck shell=sh disable=SC2034,SC2154 # set for the script, and by it
+
+lockgate=${LOCKGATE:-$PWD/target/release/lockgate}
+ours=$PWD/tests/$suite
+work=$PWD/build/$suite
+sources=${SOURCES:-$work/sources}
+mkdir -p "$work" "$sources"
 
 skip() {
     echo "SKIPPED: $*" >&2
