@@ -188,6 +188,59 @@ fn outputs_are_as_they_were_read() {
     compare("parts", &host_side().1);
 }
 
+/// Rust that writes clients, and how many of its lines are code: no comments, no tests, no empty lines.
+fn emitters(folder: &Path) -> Vec<(PathBuf, Vec<String>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            all.extend(emitters(&path));
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a source");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+        all.push((path, code.lines().filter(is_code).map(str::to_owned).collect()));
+    }
+    all
+}
+
+/// What is between `r#"` and `"#` is as the client has it.
+fn without_raw(line: &str) -> String {
+    let (mut kept, mut rest) = (String::new(), line);
+    while let Some((before, raw)) = rest.split_once("r#\"") {
+        kept += before;
+        rest = raw.split_once("\"#").map_or("", |(_, behind)| behind);
+    }
+    kept + rest
+}
+
+/// Code of clients is written as it will be read: in templates, in raw strings, or step by step by a printer.
+#[test]
+fn no_code_of_clients_is_escaped() {
+    let emitters = emitters(&own("src/emit"));
+    assert!(emitters.len() > 30, "{} files", emitters.len());
+    let mut escaped = Vec::new();
+    for (path, line) in emitters.iter().flat_map(|(path, code)| code.iter().map(move |line| (path, line))) {
+        // (An end of a line by itself puts lines together; what escapes texts of headers is no code of clients.)
+        if line.contains(".replace('\\\\', r\"\\\\\")") {
+            continue;
+        }
+        let line = without_raw(line).replace(r#""\n""#, "").replace(r"'\n'", "");
+        if [r#"\""#, r"\n", "{{"].iter().any(|escape| line.contains(escape)) {
+            escaped.push(format!("{}: {line}", path.display()));
+        }
+    }
+    assert!(escaped.is_empty(), "{escaped:#?}");
+}
+
+/// docs/decisions/0087-a-fourth-language.md
+#[test]
+fn a_fourth_language_takes_500_lines() {
+    let lines: usize = emitters(&own("src/emit/cpp")).iter().map(|(_, code)| code.len()).sum();
+    assert!((300..=500).contains(&lines), "the emitter of C++ has {lines} lines of code");
+}
+
 /// Writes the client with everything that it can have to the folder. The path of its source.
 fn client_in(case: &Case, folder: &Path) -> PathBuf {
     let mut client = case.client();

@@ -14,6 +14,14 @@ macro_rules! template {
 }
 pub(crate) use template;
 
+/// The same of a template that is a piece of a line.
+macro_rules! code {
+    ($template:literal $(, $name:ident = $value:expr)* $(,)?) => {
+        $crate::emit::template::fill($template, &[$((stringify!($name), AsRef::<str>::as_ref(&$value))),*])
+    };
+}
+pub(crate) use code;
+
 /// A line of code.
 pub fn row(code: impl Into<String>) -> String {
     code.into() + "\n"

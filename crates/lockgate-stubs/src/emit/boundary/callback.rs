@@ -3,6 +3,7 @@ use super::copy_out::{CopyOut, Raw, bytes};
 use super::declare::{crossing, declare, mutable};
 use super::size::{Scope, at, field_at, size};
 use super::steps::*;
+use crate::emit::template::code;
 use crate::expression::Expression;
 use crate::header::model::{Prototype, Shape};
 use crate::plan::{CallbackPlan, Outcome, Passing, Plan};
@@ -132,7 +133,7 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: Vec<Step>, ta
             Outcome::Memory { buffer } if buffer.writes => out.filled(buffer),
             Outcome::Data { .. } if parameter.notes.nullable => out.data_or_null(),
             // (Of any type, structures too.)
-            Outcome::Untouched => word(format!("({}){{0}}", mutable(kind))),
+            Outcome::Untouched => word(code!("(@KIND@){0}", KIND = mutable(kind))),
             _ => out.value(planned),
         };
         if callback.followed.contains(what) {

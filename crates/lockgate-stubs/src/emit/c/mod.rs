@@ -8,7 +8,7 @@ use layout::{declared_as_read, numbers_as_read};
 
 use super::boundary::declare;
 use super::boundary::{callback, stub};
-use super::template::{row, template};
+use super::template::{code, row, template};
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
 use crate::name::word;
@@ -146,7 +146,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     let row = |function: &FunctionPlan| {
         let policy = function.policy.as_deref().unwrap_or("LG_DEFAULT");
         let texts = [print::quoted(&function.name), print::quoted(&bound(function, plan)), policy.into()];
-        format!(" \\\n    {{{}}},", texts.join(", "))
+        template!("c/function_row.c.in", TEXTS = texts.join(", "))
     };
     let mut functions = plan.functions.iter();
     let gives = functions.any(|function| matches!(function.result, Outcome::Data { .. }));
@@ -240,7 +240,12 @@ const NO_ROW: &str = "{0, 0, 0},";
 fn rows<'p>(functions: impl Iterator<Item = (&'p CallbackPlan, &'static str)>, plan: &Plan) -> String {
     let row = |(CallbackPlan { name, prototype: own, .. }, kind): (&CallbackPlan, &str)| {
         let (own, quoted) = (print::quoted(&prototype(name, own, plan)), print::quoted(name));
-        format!("{{{quoted}, {own}, (lg_code)lgs_{kind}_{name}}},")
+        code!(
+            "{@NAME@, @PROTOTYPE@, (lg_code)@CODE@},",
+            NAME = quoted,
+            PROTOTYPE = own,
+            CODE = format!("lgs_{kind}_{name}")
+        )
     };
     functions.map(row).collect::<Vec<String>>().join("\n")
 }

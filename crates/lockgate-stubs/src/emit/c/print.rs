@@ -1,12 +1,14 @@
 //! Steps as C writes them: the layout, and nothing else.
 use super::super::boundary::declare::declare;
 use super::super::boundary::{Function, Step, Value};
+use crate::emit::template::code;
 
 /// A definition, with an empty line before it.
 pub fn function(function: &Function) -> String {
-    let mut text = format!("\n{}\n{{\n", function.head);
-    steps(&mut text, &function.steps, 1);
-    text.push_str("}\n");
+    let mut text = String::new();
+    line(&mut text, 0, "");
+    line(&mut text, 0, &function.head);
+    block(&mut text, &function.steps, 0);
     text
 }
 
@@ -44,15 +46,19 @@ fn step(text: &mut String, step: &Step, depth: usize) {
             body(text, &head, each, depth, is_short(each));
         }
         Step::Block(own) => {
-            line(text, depth, "{");
-            steps(text, own, depth + 1);
-            line(text, depth, "}");
+            block(text, own, depth);
         }
         Step::End => line(text, depth, "goto lgs_end;"),
         Step::Mark => line(text, 0, "lgs_end:"),
         Step::Return(None) => line(text, depth, "return;"),
         Step::Return(Some(back)) => line(text, depth, &format!("return {};", value(back))),
     }
+}
+
+fn block(text: &mut String, all: &[Step], depth: usize) {
+    line(text, depth, "{");
+    steps(text, all, depth + 1);
+    line(text, depth, "}");
 }
 
 /// One line, without branches of its own.
@@ -62,7 +68,7 @@ fn is_short(steps: &[Step]) -> bool {
 }
 
 fn body(text: &mut String, head: &str, steps: &[Step], depth: usize, short: bool) {
-    line(text, depth, &if short { head.to_owned() } else { format!("{head} {{") });
+    line(text, depth, &if short { head.to_owned() } else { code!("@HEAD@ {", HEAD = head) });
     self::steps(text, steps, depth + 1);
     if !short {
         line(text, depth, "}");
@@ -126,11 +132,11 @@ pub fn value(own: &Value) -> String {
             format!("{} ? {} : {}", value(condition), value(one), value(other))
         }
         Value::Group(inner) => format!("({})", value(inner)),
-        Value::List(values) => format!("{{{}}}", list(values)),
+        Value::List(values) => code!("{@VALUES@}", VALUES = list(values)),
     }
 }
 
 /// A string literal.
 pub fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', r"\\").replace('"', r#"\""#))
+    format!(r#""{}""#, text.replace('\\', r"\\").replace('"', r#"\""#))
 }

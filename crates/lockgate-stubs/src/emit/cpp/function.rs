@@ -2,7 +2,7 @@
 use super::{Space, declared, documentation, word};
 use crate::emit::binding::table::pieces;
 use crate::emit::binding::{CopyIn, Function, Judge, Pieces, joined, prototype};
-use crate::emit::template::{row, template};
+use crate::emit::template::{code, row, template};
 use crate::plan::FunctionPlan;
 
 /// The function, and the structure that it returns if several things come back.
@@ -16,7 +16,7 @@ pub fn function(form: &Function<'_>, space: &Space<'_, '_>) -> String {
             let own = result_name(form.plan);
             let fields = form.names().zip(&given).map(|(name, (kind, _))| row(declared(kind, name) + ";"));
             let several = template!("cpp/result.hpp.in", NAME = own, FIELDS = fields.collect::<String>());
-            (space.own(&own), several, format!("return {{{values}}};"))
+            (space.own(&own), several, code!("return {@VALUES@};", VALUES = values))
         }
     };
     let called = format!("::{}({})", form.plan.name, arguments.join(", "));

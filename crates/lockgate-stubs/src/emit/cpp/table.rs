@@ -3,6 +3,7 @@ use super::{SIZES, Space, abi, ctype, declared};
 use crate::emit::binding::surface::element;
 use crate::emit::binding::table::{Row, Subject, Table};
 use crate::emit::binding::{Closure, CopyIn, Function, Judge, Operand, Shown};
+use crate::emit::template::code;
 use crate::expression::Expression;
 use crate::header::model::CType;
 
@@ -15,13 +16,13 @@ const MAYBE: &str = "std::optional<@CLASS@>";
 const REFERRED: &str = "lgs::optional_ref<@CLASS@>";
 const ALL: &str = "std::vector<@CLASS@>";
 const PLACE: &str = "std::optional<std::size_t>";
-const ENDS: &str = "lgs::ending lg_@OWN@(@OWN@, \"@OWN@\");";
+const ENDS: &str = r#"lgs::ending lg_@OWN@(@OWN@, "@OWN@");"#;
 // (A number that the enumeration does not have is no value of C++'s.)
-const KNOWN: &str = "lgs::known(@CLASS@, @LOCAL@, \"@OWN@\", \"@KEY@\")";
+const KNOWN: &str = r#"lgs::known(@CLASS@, @LOCAL@, "@OWN@", "@KEY@")"#;
 
 impl<'a> Table<'a> for Space<'_, 'a> {
     const RESULT: &'static str = "lgs_result";
-    const CHECK: &'static str = "lgs::enough(@NEEDED@, @OF@.size(), \"@OF@\");";
+    const CHECK: &'static str = r#"lgs::enough(@NEEDED@, @OF@.size(), "@OF@");"#;
     const LEND: Row = Row::new(
         "lgs::span<const unsigned char>",
         "lgs::lending<lgs_client> lgs_lending(contents, @NEEDED@);",
@@ -39,12 +40,14 @@ impl<'a> Table<'a> for Space<'_, 'a> {
         let row = Row::new;
         match how {
             CopyIn::Zero => row("", "", "{}"),
-            CopyIn::Data(_) => row("", "", "lgs::pointer(lgs::data_of(@OF@, \"@OF@\"))"),
-            CopyIn::Length(_) => row("", "", "lgs::length<@KIND@>(@OF@.size(), \"@OWN@\")"),
-            CopyIn::Room(_) => row("", "auto lg_@OWN@ = lgs::length<@TO@>(@OF@.size(), \"@OWN@\");", ADDRESS),
+            CopyIn::Data(_) => row("", "", r#"lgs::pointer(lgs::data_of(@OF@, "@OF@"))"#),
+            CopyIn::Length(_) => row("", "", r#"lgs::length<@KIND@>(@OF@.size(), "@OWN@")"#),
+            CopyIn::Room(_) => {
+                row("", r#"auto lg_@OWN@ = lgs::length<@TO@>(@OF@.size(), "@OWN@");"#, ADDRESS)
+            }
             CopyIn::Number(_) | CopyIn::Structure => row("@KIND@", "", "@OWN@"),
-            CopyIn::Text => row(TEXT, "", "lgs::pointer(@OWN@.lg_pointer(\"@OWN@\"))"),
-            CopyIn::Printed => row(TEXT, "", "\"%s\", @OWN@.lg_pointer(\"@OWN@\")"),
+            CopyIn::Text => row(TEXT, "", r#"lgs::pointer(@OWN@.lg_pointer("@OWN@"))"#),
+            CopyIn::Printed => row(TEXT, "", r#""%s", @OWN@.lg_pointer("@OWN@")"#),
             CopyIn::Slice { writes: true, .. } | CopyIn::Records { writes: true, .. } => {
                 row("lgs::span<@CLASS@>", "", DATA)
             }
@@ -59,22 +62,22 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             CopyIn::Record { plain: true, .. } => row("const @CLASS@ &", "", "lgs::pointer(&@OWN@)"),
             CopyIn::Record { .. } => row("const @CLASS@ &", "auto lg_@OWN@ = @OWN@.lg_raw();", ADDRESS),
             CopyIn::Kept { end, .. } => {
-                let used = "lgs::use lg_@OWN@(@OWN@, \"@OWN@\", @READS@);";
+                let used = r#"lgs::use lg_@OWN@(@OWN@, "@OWN@", @READS@);"#;
                 let begins = "lg_@OWN@.begins([](void *raw) { ::@END@(lgs::pointer(raw)); });";
                 row("@CLASS@ &", used, "lgs::pointer(lg_@OWN@.get())").after(end.map_or("", |_| begins))
             }
             CopyIn::Handle { release: true, .. } => row("@CLASS@", ENDS, "lgs::pointer(lg_@OWN@.raw)"),
-            CopyIn::Handle { .. } => row(REFERRED, "", "lgs::pointer(@OWN@.lg_raw(\"@OWN@\"))"),
+            CopyIn::Handle { .. } => row(REFERRED, "", r#"lgs::pointer(@OWN@.lg_raw("@OWN@"))"#),
             CopyIn::Replaced(_) => row(MAYBE, ENDS, "lgs::pointer(&lg_@OWN@.raw)"),
             CopyIn::Place => row("lgs::place", "", "lgs::pointer(@OWN@.lg_raw())"),
             CopyIn::Given(Some((_, true))) => row("", "@CLASS@ lg_@OWN@{nullptr, lgs::begun()};", GIVEN),
             CopyIn::Given(Some(_)) => row("", "@CLASS@ lg_@OWN@{nullptr, nullptr};", GIVEN),
             CopyIn::Given(None) => row("", "void *lg_@OWN@ = nullptr;", ADDRESS),
             CopyIn::Closure { by_data: true, .. } => {
-                row(REFERRED, "", "lgs::pointer(lgs::code_of(@OWN@, \"@OWN@\"))")
+                row(REFERRED, "", r#"lgs::pointer(lgs::code_of(@OWN@, "@OWN@"))"#)
             }
             CopyIn::Closure { .. } => {
-                row(REFERRED, "", "lgs::pointer(lgs::bare_code_of(@OWN@, \"@OWN@\", @MADE@@WITH@))")
+                row(REFERRED, "", r#"lgs::pointer(lgs::bare_code_of(@OWN@, "@OWN@", @MADE@@WITH@))"#)
             }
         }
     }
@@ -107,7 +110,7 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             Judge::Handle { .. } => [MAYBE, "lgs::handle_of<@CLASS@>({@LOCAL@, nullptr}@BARE@)"],
             Judge::Replaced(_) => [MAYBE, "lgs::handle_of<@CLASS@>({@LOCAL@, @LOCAL@.left()}@BARE@)"],
             Judge::Callback => ["bool", "@LOCAL@ != nullptr"],
-            Judge::Offset { text: true, .. } => [PLACE, "lgs::offset(@LOCAL@, @OF@.lg_pointer(\"@OF@\"))"],
+            Judge::Offset { text: true, .. } => [PLACE, r#"lgs::offset(@LOCAL@, @OF@.lg_pointer("@OF@"))"#],
             Judge::Offset { .. } => [PLACE, "lgs::offset(@LOCAL@, @OF@.data())"],
             Judge::Place => ["lgs::place", "lgs::place(@LOCAL@)"],
         }
@@ -174,11 +177,12 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             Operand::Count(of) => format!("lgs::number({of}.size())"),
             _ => format!("lgs::number({name})"),
         };
-        format!("[&] {{ return {}; }}", SIZES.write(size, &operand))
+        code!("[&] { return @SIZE@; }", SIZE = SIZES.write(size, &operand))
     }
 
     fn many(&self, form: &Closure<'a>, what: &str, size: &Expression) -> String {
         let operand = |name: &str, _: bool| format!("lgs::number({})", form.variable(name));
-        format!("lgs::counted([&] {{ return {}; }}, \"{what}\")", SIZES.write(size, &operand))
+        let size = SIZES.write(size, &operand);
+        code!(r#"lgs::counted([&] { return @SIZE@; }, "@WHAT@")"#, SIZE = size, WHAT = what)
     }
 }

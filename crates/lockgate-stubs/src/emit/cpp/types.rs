@@ -4,7 +4,7 @@ use crate::emit::binding::surface::cursors;
 use crate::emit::binding::table::seen;
 use crate::emit::binding::types::{Type, What};
 use crate::emit::binding::{Closure, Member, members};
-use crate::emit::template::{row, template};
+use crate::emit::template::{code, row, template};
 use crate::header::model::Shape;
 use crate::plan::RecordPlan;
 
@@ -45,11 +45,11 @@ fn structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, '_>) 
         let (own, seen) = (&field.name, member(name, &field.name));
         fields += &match is_text {
             true => row(format!("std::optional<std::string> {seen};")),
-            false => row(format!("decltype({scope}::{own}) {seen}{{}};")),
+            false => row(code!("decltype(@SCOPE@::@OWN@) @SEEN@{};", SCOPE = scope, OWN = own, SEEN = seen)),
         };
         from += &row(format!("lgs::take(&raw, offsetof({raw}, {own}), own.{seen});"));
         if goes_in {
-            into += &row(format!("lgs::put(&raw, offsetof({raw}, {own}), {seen}, \"{own}\");"));
+            into += &row(format!(r#"lgs::put(&raw, offsetof({raw}, {own}), {seen}, "{own}");"#));
         }
     }
     template!(

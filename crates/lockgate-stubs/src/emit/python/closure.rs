@@ -22,7 +22,7 @@ pub fn class(form: &Closure<'_>, surface: &Surface<'_>) -> String {
     let result = match &prototype.result.shape {
         Shape::Void => "None".to_owned(),
         Shape::Float => "float(lgs_result)".to_owned(),
-        _ => format!("_number(lgs_result, {}, \"result\")", kinds[0]),
+        _ => format!(r#"_number(lgs_result, {}, "result")"#, kinds[0]),
     };
     template!(
         "python/callback.py.in",
@@ -45,7 +45,7 @@ fn value(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>, back: &mut 
     let count = |size: &Expression| SIZES.write(size, &operand);
     match shown {
         Shown::Number | Shown::Place => own,
-        Shown::Enumeration(key) => format!("_enum({}, {own}, \"{what}\")", enumeration(key)),
+        Shown::Enumeration(key) => format!(r#"_enum({}, {own}, "{what}")"#, enumeration(key)),
         Shown::Text { .. } => format!("_string({own})"),
         Shown::Texts { count: given, .. } => {
             format!("_strings({own}, {})", given.map_or("None".to_owned(), count))

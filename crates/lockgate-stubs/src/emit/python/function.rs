@@ -163,12 +163,12 @@ impl<'a> Writer<'_, 'a> {
             },
             CopyIn::Length(of) => {
                 let kind = ctype(kind, surface);
-                self.before(&format!("{local} = _number(lgs_count_{of}, {kind}, \"{name}\")"));
+                self.before(&format!(r#"{local} = _number(lgs_count_{of}, {kind}, "{name}")"#));
                 local
             }
             CopyIn::Room(of) => {
                 let kind = element(kind, surface);
-                self.before(&format!("{local} = {kind}(_number(lgs_count_{of}, {kind}, \"{name}\"))"));
+                self.before(&format!(r#"{local} = {kind}(_number(lgs_count_{of}, {kind}, "{name}"))"#));
                 by_reference(&local)
             }
             CopyIn::Number(key) => {
@@ -177,18 +177,18 @@ impl<'a> Writer<'_, 'a> {
                     (_, None) if kind.is_plain_character() => ("_character", "int | str | bytes".to_owned()),
                     (_, key) => ("_number", key.map_or_else(|| plain(kind, surface), enumeration)),
                 };
-                self.before(&format!("{local} = {fits}({own}, {}, \"{name}\")", ctype(kind, surface)));
+                self.before(&format!(r#"{local} = {fits}({own}, {}, "{name}")"#, ctype(kind, surface)));
                 self.takes(&own, &declared);
                 local
             }
             CopyIn::Structure => {
                 let kind = ctype(kind, surface);
-                self.before(&format!("{local} = _structure({own}, {kind}, \"{name}\")"));
+                self.before(&format!(r#"{local} = _structure({own}, {kind}, "{name}")"#));
                 self.takes(&own, &kind);
                 local
             }
             CopyIn::Text | CopyIn::Printed => {
-                self.before(&format!("{local} = _text({own}, \"{name}\")"));
+                self.before(&format!(r#"{local} = _text({own}, "{name}")"#));
                 self.takes(&own, "String | None");
                 match how {
                     CopyIn::Printed => format!(r#"b"%s", ctypes.c_char_p({local})"#),
@@ -209,7 +209,7 @@ impl<'a> Writer<'_, 'a> {
                 let pointee = kind.pointee().unwrap_or(kind);
                 let raw = ctype(pointee, surface);
                 let fits = if pointee.shape == Shape::Float { "_real" } else { "_number" };
-                let first = if *reads { format!("{fits}({own}, {raw}, \"{name}\")") } else { String::new() };
+                let first = if *reads { format!(r#"{fits}({own}, {raw}, "{name}")"#) } else { String::new() };
                 self.before(&format!("{local} = {raw}({first})"));
                 if *reads {
                     self.takes(&own, &key.map_or_else(|| plain(pointee, surface), enumeration));
@@ -221,7 +221,7 @@ impl<'a> Writer<'_, 'a> {
                 match reads {
                     true => {
                         let raw = if *plain { "" } else { "._to_raw()" };
-                        self.before(&format!("{local} = _structure({own}, {kind}, \"{name}\"){raw}"));
+                        self.before(&format!(r#"{local} = _structure({own}, {kind}, "{name}"){raw}"#));
                         self.takes(&own, &kind);
                     }
                     false => {
@@ -234,13 +234,13 @@ impl<'a> Writer<'_, 'a> {
             CopyIn::Kept { key, .. } => {
                 let kind = self.record(key);
                 self.takes(&own, &kind);
-                self.before(&format!("{local} = _structure({own}, {kind}, \"{name}\")"));
+                self.before(&format!(r#"{local} = _structure({own}, {kind}, "{name}")"#));
                 self.kept(name, how);
                 format!("{local}._address()")
             }
             CopyIn::Handle { number, release } => {
                 let kind = self.handle(*number);
-                self.before(&format!("{local} = _handle({own}, {kind}, \"{name}\")"));
+                self.before(&format!(r#"{local} = _handle({own}, {kind}, "{name}")"#));
                 if *release {
                     line(&mut self.pieces.stored, &format!("{local} = {own} and {own}._released()"));
                     let dead = format!("{own}{}", self.over());
@@ -251,7 +251,7 @@ impl<'a> Writer<'_, 'a> {
             }
             CopyIn::Replaced(number) => {
                 let kind = self.handle(*number);
-                self.before(&format!("_handle({own}, {kind}, \"{name}\")"));
+                self.before(&format!(r#"_handle({own}, {kind}, "{name}")"#));
                 let released = format!("{local} = ctypes.c_void_p({own} and {own}._released())");
                 line(&mut self.pieces.stored, &released);
                 let dead = format!("{own} and {local}.value != {own}._was{}", self.over());
@@ -260,7 +260,7 @@ impl<'a> Writer<'_, 'a> {
                 by_reference(&local)
             }
             CopyIn::Place => {
-                self.before(&format!("{local} = _place({own}, \"{name}\")"));
+                self.before(&format!(r#"{local} = _place({own}, "{name}")"#));
                 self.takes(&own, "Text | Memory | int | None");
                 local
             }
@@ -281,7 +281,7 @@ impl<'a> Writer<'_, 'a> {
                 let made = if self.belonging().is_empty() { "None" } else { "lgs_made" };
                 let handles: String =
                     handles.iter().map(|handle| format!(", {}", self.own(handle))).collect();
-                let made = format!("_callback({own}, {kind}, \"{name}\", lgs_passing, {made}{handles})");
+                let made = format!(r#"_callback({own}, {kind}, "{name}", lgs_passing, {made}{handles})"#);
                 self.before(&format!("{local} = {made}"));
                 self.takes(&own, &format!("{kind} | Callable[..., Any] | None"));
                 local
@@ -293,7 +293,7 @@ impl<'a> Writer<'_, 'a> {
         let CopyIn::Kept { buffers, reads, release, end, .. } = how else { return };
         let local = format!("lg_{name}");
         if *reads {
-            line(&mut self.pieces.stored, &format!("{local}._use(lgs_call, \"{name}\")"));
+            line(&mut self.pieces.stored, &format!(r#"{local}._use(lgs_call, "{name}")"#));
             let mut clear = String::new();
             for cursor in buffers {
                 let name = self.own(&cursor.field.name);
@@ -302,10 +302,10 @@ impl<'a> Writer<'_, 'a> {
                 self.takes(&name, if cursor.writes { "Writable" } else { "Readable" });
                 let kind = element_in(&cursor.field.kind, self.surface);
                 self.before(&format!(
-                    "lgs_buffer_{name}, lgs_count_{name} = {function}({name}, {kind}, \"{name}\")"
+                    r#"lgs_buffer_{name}, lgs_count_{name} = {function}({name}, {kind}, "{name}")"#
                 ));
                 let kind = ctype(&cursor.length.kind, self.surface);
-                self.before(&format!("lgs_count_{name} = _number(lgs_count_{name}, {kind}, \"{name}\")"));
+                self.before(&format!(r#"lgs_count_{name} = _number(lgs_count_{name}, {kind}, "{name}")"#));
                 let address = format!("{local}._raw.{field} = _address(lgs_buffer_{name})");
                 line(&mut self.pieces.stored, &address);
                 line(&mut self.pieces.stored, &format!("{local}._raw.{length} = lgs_count_{name}"));
@@ -338,7 +338,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             CopyIn::Slice { nullable: true, .. } => format!("(None, 0) if {own} is None else "),
             _ => String::new(),
         };
-        self.before(&format!("lg_{name}, lgs_count_{name} = {none}{function}({own}, {kind}, \"{name}\")"));
+        self.before(&format!(r#"lg_{name}, lgs_count_{name} = {none}{function}({own}, {kind}, "{name}")"#));
     }
 
     fn copy_in(&mut self, argument: &Argument<'a>) {
@@ -354,7 +354,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             }
         }
         let (needed, of) = (self.size(check.needed), check.of);
-        let enough = format!("_enough({needed}, lgs_count_{of}, \"{of}\")");
+        let enough = format!(r#"_enough({needed}, lgs_count_{of}, "{of}")"#);
         match check.nullable {
             true => {
                 let enough = template!("python/enough_if.py.in", OF = of, ENOUGH = enough);
@@ -368,7 +368,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
         self.takes("contents", "bytes");
         let room = self.size(room);
         self.before("lgs_contents = memoryview(contents).tobytes()");
-        self.before(&format!("_enough(len(lgs_contents), {room}, \"contents\")"));
+        self.before(&format!(r#"_enough(len(lgs_contents), {room}, "contents")"#));
         line(&mut self.pieces.stored, "lgs_call.contents = lgs_contents");
         line(&mut self.pieces.after, "_filled(lgs_call, lgs_result)");
     }
@@ -381,7 +381,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             Judge::Number => (plain(kind, surface), raw.clone()),
             Judge::Enumeration(key) => {
                 let name = enumeration(key);
-                let value = format!("_enum({name}, {raw}, \"{what}\")");
+                let value = format!(r#"_enum({name}, {raw}, "{what}")"#);
                 (name, value)
             }
             Judge::Text => ("Text | None".to_owned(), format!("_string({raw})")),

@@ -102,7 +102,7 @@ fn raw(name: &str) -> String {
 fn symbol(name: &str) -> String {
     let is_word = |word| word == name;
     match KEYWORDS.split_ascii_whitespace().chain(["False", "None", "True"]).any(is_word) {
-        true => format!("getattr(_lib, \"{name}\")"),
+        true => format!(r#"getattr(_lib, "{name}")"#),
         false => format!("_lib.{name}"),
     }
 }

@@ -92,7 +92,7 @@ fn class(name: &str, key: &str, record: &RecordPlan) -> String {
                 into += &template!("python/text_in.py.in", OWN = own);
             }
             Passing::Value => {
-                let array = format!("_numbers(self.{own}, type(raw.{own}), \"{own}\")");
+                let array = format!(r#"_numbers(self.{own}, type(raw.{own}), "{own}")"#);
                 let value = if is_array { array } else { format!("self.{own}") };
                 into += &template!("python/value_in.py.in", OWN = own, VALUE = value);
             }
@@ -121,7 +121,7 @@ fn class(name: &str, key: &str, record: &RecordPlan) -> String {
 fn kept_class(name: &str, key: &str, record: &RecordPlan) -> String {
     let cursors = cursors(record);
     let buffer = |cursor: &Cursor<'_>| {
-        format!("(\"{}\", \"{}\"),", attribute(&cursor.field.name), attribute(&cursor.length.name))
+        format!(r#"("{}", "{}"),"#, attribute(&cursor.field.name), attribute(&cursor.length.name))
     };
     let getter = |Member { field, is_text, .. }: Member<'_>| {
         let own = attribute(&field.name);

@@ -1,4 +1,5 @@
 //! Closures: a type for each type of callback, and the functions by which the library knows them.
+use super::function::made;
 use super::{element, size, sys, type_name, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{Closure, Seen, Shown};
@@ -75,7 +76,7 @@ fn write(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>) -> Written 
         Shown::Number => written(sys(kind, surface), String::new(), raw),
         Shown::Enumeration(key) => {
             let name = type_name(key);
-            let before = declared(format!("{name}::of({raw}.into(), \"{what}\")?"));
+            let before = declared(format!(r#"{name}::of({raw}.into(), "{what}")?"#));
             written(name, before, local)
         }
         Shown::Text { nullable } => {
@@ -121,7 +122,7 @@ fn write(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>) -> Written 
             let name = type_name(&surface.handle(*number));
             match nullable {
                 true => {
-                    let before = declared(format!("{name} {{ raw: {raw}, life: None }}.given()"));
+                    let before = declared(made(&name, &raw, "None") + ".given()");
                     written(format!("Option<&{name}>"), before, format!("{local}.as_ref()"))
                 }
                 false => {

@@ -5,7 +5,7 @@ use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
     Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, joined, prototype,
 };
-use crate::emit::template::{row, template};
+use crate::emit::template::{code, row, template};
 use crate::expression::Expression;
 use crate::header::model::{CType, Shape};
 use crate::plan::FunctionPlan;
@@ -88,10 +88,14 @@ fn pointer_to(own: &str, writes: bool) -> String {
     }
 }
 
-/// A handle that the library gives.
-fn made(kind: &str, raw: &str, owned: bool) -> String {
-    let life = if owned { "Some(support::Life::begun())" } else { "None" };
-    format!("{kind} {{ raw: {raw}, life: {life} }}")
+/// A handle, with a life of its own if the library has made it for the caller.
+fn given(kind: &str, raw: &str, owned: bool) -> String {
+    made(kind, raw, if owned { "Some(support::Life::begun())" } else { "None" })
+}
+
+/// A handle.
+pub(super) fn made(kind: &str, raw: &str, life: &str) -> String {
+    code!("@KIND@ { raw: @RAW@, life: @LIFE@ }", KIND = kind, RAW = raw, LIFE = life)
 }
 
 fn slice(kind: &str, writes: bool) -> String {
@@ -147,12 +151,12 @@ impl<'a> Writer<'_, 'a> {
             }
             CopyIn::Zero => if null { "null_mut()" } else { "Default::default()" }.to_owned(),
             CopyIn::Length(of) => {
-                let length = format!("support::length({}.len(), \"{name}\")?", variable(of));
+                let length = format!(r#"support::length({}.len(), "{name}")?"#, variable(of));
                 self.declare(&format!("{local}: {}", sys(kind, surface)), &length);
                 local
             }
             CopyIn::Room(of) => {
-                let length = format!("support::length({}.len(), \"{name}\")?", variable(of));
+                let length = format!(r#"support::length({}.len(), "{name}")?"#, variable(of));
                 self.declare(&format!("mut {local}: {}", element(kind, surface)), &length);
                 raw_mut(&local)
             }
@@ -255,7 +259,7 @@ impl<'a> Writer<'_, 'a> {
                 local
             }
             CopyIn::Given(Some((number, owned))) => {
-                let made = made(&self.handle(*number), "null_mut()", *owned);
+                let made = given(&self.handle(*number), "null_mut()", *owned);
                 self.declare(&format!("mut {local}"), &made);
                 raw_mut(&format!("{local}.raw"))
             }
@@ -300,7 +304,7 @@ impl<'a> Writer<'_, 'a> {
             format!("lg_{own}.into_iter().for_each(|closure| closure.0.passed(handle.life.as_ref())); ")
         };
         let keeps: String = self.form.bare_closures().map(keeps).collect();
-        format!("{handle}.given().inspect(|handle| {{ {keeps}lgs_made.end() }})")
+        code!("@HANDLE@.given().inspect(|handle| { @KEEPS@lgs_made.end() })", HANDLE = handle, KEEPS = keeps)
     }
 
     fn kept(&mut self, own: &str, how: &CopyIn<'_>) {
@@ -310,7 +314,7 @@ impl<'a> Writer<'_, 'a> {
             let (field, length) = (word(&cursor.field.name), word(&cursor.length.name));
             let name = variable(&cursor.field.name);
             self.takes(&name, &slice(&element(&cursor.field.kind, self.surface), cursor.writes));
-            let many = format!("{own}.raw.{length} = support::length({name}.len(), \"{field}\")?;");
+            let many = format!(r#"{own}.raw.{length} = support::length({name}.len(), "{field}")?;"#);
             line(&mut self.pieces.before, &many);
             line(
                 &mut self.pieces.before,
@@ -339,7 +343,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
     fn check(&mut self, check: &Check<'a>) {
         let needed = self.size(check.needed);
         let (own, of) = (variable(check.of), check.of);
-        let enough = format!("support::enough({needed}, {own}.len(), \"{of}\")?;");
+        let enough = format!(r#"support::enough({needed}, {own}.len(), "{of}")?;"#);
         line(&mut self.pieces.before, &enough);
     }
 
@@ -361,7 +365,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             Judge::Number => (sys(kind, self.surface), raw.clone()),
             Judge::Enumeration(key) => {
                 let name = type_name(key);
-                let value = format!("{name}::of({raw}.into(), \"{what}\")?");
+                let value = format!(r#"{name}::of({raw}.into(), "{what}")?"#);
                 (name, value)
             }
             Judge::Text => ("Option<Text>".to_owned(), format!("support::text({raw}.cast())")),
@@ -392,13 +396,13 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             }
             Judge::Handle { number, owned, in_place } => {
                 let name = self.handle(*number);
-                let handle = if *in_place { raw.clone() } else { made(&name, &raw, *owned) };
+                let handle = if *in_place { raw.clone() } else { given(&name, &raw, *owned) };
                 (format!("Option<{name}>"), self.given(handle))
             }
             Judge::Replaced(number) => {
                 let name = self.handle(*number);
                 let over = over(self.form.plan, "lgs_result").unwrap_or_else(|| "true".to_owned());
-                let handle = format!("{name} {{ raw: {raw}, life: lg_{what}.left({over}) }}");
+                let handle = made(&name, &raw, &format!("lg_{what}.left({over})"));
                 (format!("Option<{name}>"), self.given(handle))
             }
             Judge::Callback => ("bool".to_owned(), format!("!{raw}.is_null()")),
