@@ -240,10 +240,17 @@ fn a_function_that_returns_to_nowhere_ends_the_call() {
     assert_eq!(calls.run(0), 1);
 }
 
+/// A domain of assembly that knows the numbers of requests, and CALL, that of the call that makes them.
+fn assembly(source: &str) -> Domain {
+    let [create, switch, call] = [context::CREATE, context::SWITCH, context::CALL];
+    Guest::assembly(&format!(".set CREATE,{create}\n.set SWITCH,{switch}\n.set CALL,{call}\n{source}"))
+        .domain()
+}
+
 /// The library's own start of a context never returns; another one may, and finds a word there that leads nowhere.
 #[test]
 fn a_context_does_not_return_from_its_call() {
-    let domain = Guest::assembly(&format!(
+    let domain = assembly(
         "function start
             mov $1,%eax
             ret
@@ -252,8 +259,8 @@ fn a_context_does_not_return_from_its_call() {
             mov %rdi,%rdx
             mov %rsi,%rcx
             lea start(%rip),%rsi
-            mov ${CREATE},%edi
-            mov ${CALL},%eax
+            mov $CREATE,%edi
+            mov $CALL,%eax
             call *%gs:0x11000
             ret
         function not_a_label
@@ -264,29 +271,25 @@ fn a_context_does_not_return_from_its_call() {
             lea start(%rip),%rsi
         create:
             lea -8(%rsp),%rsp
-            mov ${CREATE},%edi
+            mov $CREATE,%edi
             xor %edx,%edx
             mov $0x1000,%ecx
-            mov ${CALL},%eax
+            mov $CALL,%eax
             call *%gs:0x11000
             test %rax,%rax
             js 1f
             mov %rax,%rsi
-            mov ${SWITCH},%edi
-            mov ${CALL},%eax
+            mov $SWITCH,%edi
+            mov $CALL,%eax
             call *%gs:0x11000
         1:  lea 8(%rsp),%rsp
             ret
         # request(kind, word)
         function request
-            mov ${CALL},%eax
+            mov $CALL,%eax
             call *%gs:0x11000
             ret",
-        CREATE = context::CREATE,
-        SWITCH = context::SWITCH,
-        CALL = context::CALL,
-    ))
-    .domain();
+    );
     let attack = domain.bind::<extern "C" fn() -> i64>("attack").unwrap();
     for _ in 0..100 {
         refused(attack.call(), "the function that a context began with returned");
@@ -310,12 +313,12 @@ fn a_context_does_not_return_from_its_call() {
 #[test]
 fn a_switch_leaves_nothing_of_the_hosts_in_registers() {
     let clear: String = (0..16).map(|number| format!("por %xmm{number},%xmm0\n")).collect();
-    let domain = Guest::assembly(&format!(
+    let domain = assembly(&format!(
         "function start
             lea -8(%rsp),%rsp
         1:  mov %rax,%rsi
-            mov ${SWITCH},%edi
-            mov ${CALL},%eax
+            mov $SWITCH,%edi
+            mov $CALL,%eax
             call *%gs:0x11000
             jmp 1b
         # ask(what, word): all that lies in registers afterwards, ored
@@ -325,7 +328,7 @@ fn a_switch_leaves_nothing_of_the_hosts_in_registers() {
             test %rsi,%rsi
             jne 1f
             lea start(%rip),%rsi
-        1:  mov ${CALL},%eax
+        1:  mov $CALL,%eax
             call *%gs:0x11000
             {clear}
             movq %xmm0,%rax
@@ -342,18 +345,14 @@ fn a_switch_leaves_nothing_of_the_hosts_in_registers() {
             ret
         # make: the word of a context
         function make
-            mov ${CREATE},%edi
+            mov $CREATE,%edi
             lea start(%rip),%rsi
             mov $0x10000,%edx
             mov $0x10000,%ecx
-            mov ${CALL},%eax
+            mov $CALL,%eax
             call *%gs:0x11000
-            ret",
-        CREATE = context::CREATE,
-        SWITCH = context::SWITCH,
-        CALL = context::CALL,
-    ))
-    .domain();
+            ret"
+    ));
     let ask = domain.bind_with::<Longs>("ask", Policy::MUTUAL_TRUST).unwrap();
     let word = domain.bind::<extern "C" fn() -> i64>("make").unwrap().call().unwrap();
     for (what, word) in [(context::SELF, 0), (context::SWITCH, word), (99, 0), (context::CREATE, 0)] {

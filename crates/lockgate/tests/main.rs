@@ -33,8 +33,6 @@ mod observed_fork;
 mod own_signals;
 mod perf_map;
 mod policies;
-#[path = "common/random.rs"]
-mod random;
 mod random_code;
 mod random_returns;
 mod refusals;

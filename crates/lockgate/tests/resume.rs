@@ -138,6 +138,19 @@ landing_label: endbr64
     lea 64(%rsp),%rsp
     ret
 .endm
+.macro fills_vectors
+    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vpcmpeqb %ymm\\number,%ymm\\number,%ymm\\number
+    .endr
+.endm
+.macro ors_if_vectors_are_not_zeros bit
+    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vptest %ymm\\number,%ymm\\number
+    jz 1f
+    or \\bit,%rax
+1:
+    .endr
+.endm
 # Every general register but r10 and r11 is what it was, and vectors are zeros: 0, or what is not.
 function keep
     saves_registers
@@ -149,17 +162,10 @@ landing_64: endbr64
     sub $0x11,%\\register
     or %\\register,%rax
     .endr
-    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
-    vptest %ymm\\number,%ymm\\number
-    jz 1f
-    or $0x100,%rax
-1:
-    .endr
+    ors_if_vectors_are_not_zeros $0x100
     restores_registers_and_returns
 function set
-    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
-    vpcmpeqb %ymm\\number,%ymm\\number,%ymm\\number
-    .endr
+    fills_vectors
     lea 8(%rsp),%r11
     lea landing_64(%rip),%r10
     .irp register,rax,rbx,rcx,rdx,rsi,rdi,rbp,r8,r9,r12,r13,r14,r15
@@ -171,9 +177,7 @@ function set
 # Every register but rax, rcx and r11 is what it was before a system call, vectors as well: 0, or what is not.
 .macro makes_call gate
     saves_registers
-    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
-    vpcmpeqb %ymm\\number,%ymm\\number,%ymm\\number
-    .endr
+    fills_vectors
     .irp register,rbx,rdx,rsi,rdi,rbp,r8,r9,r10,r12,r13,r14,r15
     mov $0x11,%\\register
     .endr
@@ -200,12 +204,7 @@ function keep_over_call
 # The same of one that is made as a call, but that vectors are zeros.
 function keep_as_call
     makes_call syscall_as_call_gate
-    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
-    vptest %ymm\\number,%ymm\\number
-    jz 1f
-    or $0x1000,%rax
-1:
-    .endr
+    ors_if_vectors_are_not_zeros $0x1000
     restores_registers_and_returns
 
 # Their control words are what they were, and the x87 stack is empty.

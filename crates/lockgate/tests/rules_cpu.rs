@@ -14,8 +14,7 @@ function full
     ret
 # Another rounding, every exception masked.
 function rounding
-    movw $0x0c7f,-8-OFF(%rsp)
-    fldcw -8-OFF(%rsp)
+    sets_x87_control 0x0c7f
     ret
 # A division by zero, under whatever control word there is.
 function divide
@@ -28,8 +27,7 @@ function divide
     asks_host divide_then_host, divide
 # The control word that the domain set is its own when the host's function has returned.
 function control_survives
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
+    begins_frame
     fninit
     movw $0x0c7f,-OFF(%rsp)
     fldcw -OFF(%rsp)
@@ -37,9 +35,7 @@ function control_survives
     fnstcw -OFF(%rsp)
     movzwl -OFF(%rsp),%eax
     fninit
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    ends_frame_and_returns
 # Low half of the last x87 instruction's address, and of its data.
 function environment
     fnstenv -64-OFF(%rsp)
@@ -49,32 +45,25 @@ function environment
     ret
 # The same after a call of the host.
 function environment_after_host
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
+    begins_frame
     call *%gs:0x11080
     fnstenv -64-OFF(%rsp)
     mov -64+12-OFF(%rsp),%eax
     mov -64+20-OFF(%rsp),%ecx
     or %ecx,%eax
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    ends_frame_and_returns
 function mxcsr
-    movl $0xffc0,-8-OFF(%rsp)
-    ldmxcsr -8-OFF(%rsp)
+    sets_mxcsr 0xffc0
     ret
     asks_host mxcsr_then_host, mxcsr
 # The MXCSR that the domain set is its own when the host's function has returned.
 function mxcsr_survives
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
+    begins_frame
     call mxcsr
     call *%gs:0x11080
     stmxcsr -OFF(%rsp)
     mov -OFF(%rsp),%eax
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    ends_frame_and_returns
     fills_upper_halves
 ";
 

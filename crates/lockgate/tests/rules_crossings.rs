@@ -18,8 +18,7 @@ function where
 const STATEFUL: &str = "
 # Rounds towards zero, takes denormals as zeros, and leaves no exception masked.
 function unmasked_mxcsr
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
+    begins_frame
     movl $0x6040,-OFF(%rsp)
     ldmxcsr -OFF(%rsp)
     call *%gs:0x11080
@@ -27,13 +26,10 @@ function unmasked_mxcsr
     mov -OFF(%rsp),%ecx
     shl $32,%rcx
     or %rcx,%rax
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    ends_frame_and_returns
 # No exception masked, and one division by zero that nobody has waited for.
 function unmasked_x87
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
+    begins_frame
     fninit
     movw $0x0040,-OFF(%rsp)
     fldz
@@ -46,24 +42,13 @@ function unmasked_x87
     fninit
     shl $32,%rcx
     or %rcx,%rax
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    ends_frame_and_returns
 # What lies in the x87's registers after the call.
 function read_x87
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
+    begins_frame
     call *%gs:0x11080
-    fninit
-    movq %mm0,%rax
-    .irp number,1,2,3,4,5,6,7
-    movq %mm\\number,%rcx
-    or %rcx,%rax
-    .endr
-    emms
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    reads_x87
+    ends_frame_and_returns
 ";
 
 const SERVER: &str = "
@@ -80,19 +65,12 @@ function full
     fill_x87
     ret
 function rounding
-    movl $0xffc0,-8-OFF(%rsp)
-    ldmxcsr -8-OFF(%rsp)
+    sets_mxcsr 0xffc0
     ret
     fills_upper_halves
     control_words mxcsr, control
 function x87_registers
-    fninit
-    movq %mm0,%rax
-    .irp number,1,2,3,4,5,6,7
-    movq %mm\\number,%rcx
-    or %rcx,%rax
-    .endr
-    emms
+    reads_x87
     ret
     asks_host call_host
 ";
@@ -121,9 +99,19 @@ fn client(source: &str) -> Domain {
 
 /// Has `client` call `name` of `server` where it calls its import.
 fn link(client: &Domain, server: &Domain, name: &str, policy: Policy) {
-    client
-        .link("server", server, &crate::common::said(client, "server", name), policy, OnFailure::default())
-        .expect("the import is linked");
+    link_import(client, "server", server, name, (policy, OnFailure::default()));
+}
+
+/// The same of the import with this name.
+fn link_import(
+    client: &Domain,
+    import: &str,
+    server: &Domain,
+    name: &str,
+    (policy, on_failure): (Policy, OnFailure),
+) {
+    let prototype = crate::common::said(client, import, name);
+    client.link(import, server, &prototype, policy, on_failure).expect("the import is linked");
 }
 
 /// Calls an export, by the host's usual policy.
@@ -149,15 +137,7 @@ fn r7_crossings_leave_the_callers_control_stack_at_once() {
     )
     .gate(prototype)
     .domain();
-    client
-        .link(
-            "make",
-            &server,
-            &crate::common::said(&client, "make", "make"),
-            Policy::MUTUAL_DISTRUST,
-            OnFailure::default(),
-        )
-        .unwrap();
+    link_import(&client, "make", &server, "make", (Policy::MUTUAL_DISTRUST, OnFailure::default()));
     assert_eq!(call(&client, "use"), 19);
     let top = client.base() + window::CONTROL + stack::TOP;
     let words = peek(top - (1 << 18), 1 << 15).expect("the control stack is mapped");
@@ -389,24 +369,19 @@ fn r17_host_functions_find_the_hosts_state_behind_three_domains() {
 fn r15_r17_control_words_survive_failures() {
     const WORDS: &str = "
 function fault
-    movl $0xffc0,-8-OFF(%rsp)
-    ldmxcsr -8-OFF(%rsp)
+    sets_mxcsr 0xffc0
     fninit
     fld1
     fldcw -8-OFF(%rsp)
     ud2
 function end_in_gate
-    movl $0xffc0,-8-OFF(%rsp)
-    ldmxcsr -8-OFF(%rsp)
+    sets_mxcsr 0xffc0
     fninit
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
+    begins_frame
     movl $0xf7f,-OFF(%rsp)
     fldcw -OFF(%rsp)
     call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    ends_frame_and_returns
 ";
     const NO_WORDS: &str = "
 function fault
@@ -461,15 +436,7 @@ function use
     )
     .gate(prototype)
     .domain();
-    client
-        .link(
-            "make",
-            &server,
-            &crate::common::said(&client, "make", "make"),
-            Policy::MUTUAL_TRUST,
-            OnFailure::Return(0),
-        )
-        .unwrap();
+    link_import(&client, "make", &server, "make", (Policy::MUTUAL_TRUST, OnFailure::Return(0)));
     assert_eq!(call(&client, "use"), 5);
 }
 
@@ -506,8 +473,7 @@ fn r24_registers_after_a_crossing_show_no_host_address() {
         .iter()
         .map(|register| {
             format!(
-                "function see_{register}\n lea -8(%rsp),%rsp\n mov %rax,-OFF(%rsp)\n call *%gs:0x11080\n mov %{register},%rax\n \
-                 lea 8(%rsp),%rsp\n mov %rcx,-OFF(%rsp)\n ret\n"
+                "function see_{register}\n begins_frame\n call *%gs:0x11080\n mov %{register},%rax\n ends_frame_and_returns\n"
             )
         })
         .collect();
@@ -532,8 +498,8 @@ fn r24_registers_after_a_crossing_show_no_host_address() {
 fn r24_callee_saved_registers_pass_through_a_crossing() {
     for register in ["rbx", "rbp", "r12", "r13", "r14", "r15"] {
         let client = client(&format!(
-            "function use\n lea -8(%rsp),%rsp\n mov %rax,-OFF(%rsp)\n mov $0x1234,%{register}\n call *%gs:0x11080\n \
-             sub $0x1234,%{register}\n add %{register},%rax\n lea 8(%rsp),%rsp\n mov %rcx,-OFF(%rsp)\n ret\n"
+            "function use\n begins_frame\n mov $0x1234,%{register}\n call *%gs:0x11080\n \
+             sub $0x1234,%{register}\n add %{register},%rax\n ends_frame_and_returns\n"
         ));
         let server =
             Guest::assembly(&format!("function server\n mov %{register},%rax\n add $1,%rax\n ret\n"))

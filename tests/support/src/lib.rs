@@ -1,7 +1,10 @@
 //! What tests of several packages need.
 #![forbid(unsafe_code)]
 
+mod random;
 mod registers_asm;
+
+pub use random::Random;
 
 use std::fmt::Display;
 use std::fs;

@@ -78,4 +78,10 @@ static inline lg_function *bind(lg_domain *domain, const char *prototype) {
     return function;
 }
 
+static inline lg_value signed_value(int64_t number) {
+    lg_value value = {LG_SIGNED, {0}, {NULL, 0}};
+    value.as.i = number;
+    return value;
+}
+
 #endif

@@ -142,14 +142,7 @@ static void has_its_arguments(int by_workers) {
     STATUS(LG_OK, lg_function_free(add));
     /* The next calls of the same thread have other stacks. */
     lg_function *fill = bind(domain, "struct { long numbers[5]; } fill(long)");
-    lg_value from, result;
-    memset(&from, 0, sizeof from);
-    memset(&result, 0, sizeof result);
-    from.type = LG_SIGNED;
-    from.as.i = 9;
-    result.type = LG_STRUCT;
-    result.bytes.at = &given;
-    result.bytes.size = sizeof given;
+    lg_value from = signed_value(9), result = {LG_STRUCT, {0}, {&given, sizeof given}};
     for (int i = 0; i < 10; i++) {
         if (by_workers) {
             lg_async *call = lg_call_async(fill, workers, 0, &from, 1);

@@ -75,14 +75,6 @@ static void is_left(const char *way, lg_grant *lent) {
         is_left(#name, lent);                                                                             \
     }
 
-static lg_value number(int64_t of) {
-    lg_value value;
-    memset(&value, 0, sizeof value);
-    value.type = LG_SIGNED;
-    value.as.i = of;
-    return value;
-}
-
 static lg_value argument, result;
 static lg_domain *domain;
 static lg_usage usage;
@@ -358,7 +350,7 @@ static void on_workers(void) {
     is_left("the work of lg_spawn()", lent_there);
 
     lg_callback *within = lg_callback_new(other, "int jumps_within(int)", (lg_code)jumps_within, NULL);
-    lg_value with[2] = {number(0), number(4)};
+    lg_value with[2] = {signed_value(0), signed_value(4)};
     with[0].type = LG_POINTER;
     with[0].as.p = lg_callback_pointer(within);
     CHECK((asynchronous = lg_call_async(bind(other, "apply"), workers, 0, with, 2)));
@@ -409,8 +401,8 @@ int main(void) {
     STATUS(LG_OK, lg_domain_link(caller, "remote", left, "keep_busy", LG_DEFAULT, NULL));
     forward = POINTER(int (*)(int), bind(caller, "forward"));
     local = POINTER(int (*)(int), bind(caller, "local"));
-    argument = number(5);
-    result = number(0);
+    argument = signed_value(5);
+    result = signed_value(0);
     in_progress();
     on_other_stacks();
     for (ends = 0; ends < 2; ends++) {

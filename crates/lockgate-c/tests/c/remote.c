@@ -194,12 +194,6 @@ struct pair {
     long n;
 };
 
-static lg_value signed_value(int64_t number) {
-    lg_value value = {LG_SIGNED, {0}, {NULL, 0}};
-    value.as.i = number;
-    return value;
-}
-
 static lg_value buffer(void *at, size_t size) {
     lg_value value = {LG_BUFFER, {0}, {NULL, 0}};
     value.bytes.at = at, value.bytes.size = size;

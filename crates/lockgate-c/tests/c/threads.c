@@ -26,12 +26,7 @@ static void asynchronous(void) {
     lg_workers *workers = lg_workers_new(1, 1);
     lg_domain *domain = new_domain(module, NULL);
     lg_function *same = bind(domain, "same"), *spin = bind(domain, "spin");
-    lg_value argument, result;
-    memset(&argument, 0, sizeof argument);
-    memset(&result, 0, sizeof result);
-    argument.type = LG_SIGNED;
-    argument.as.i = 7;
-    result.type = LG_DOUBLE;
+    lg_value argument = signed_value(7), result = {LG_DOUBLE, {0}, {NULL, 0}};
     lg_async *call = lg_call_async(same, workers, 0, &argument, 1);
     STATUS(LG_E_ARGUMENT, lg_async_wait(call, -1, &result)); /* which takes nothing */
     result.type = LG_SIGNED;
@@ -405,7 +400,7 @@ static void until_told(sem_t *told, int times) {
 static void lost_work(void) {
     lg_workers *workers = lg_workers_new(1, 4);
     lg_domain *domain = new_domain(module, NULL);
-    lg_value result = {LG_SIGNED, {0}, {NULL, 0}}, argument = {LG_SIGNED, {7}, {NULL, 0}};
+    lg_value result = signed_value(0), argument = signed_value(7);
     lg_function *same = bind(domain, "same");
     for (int i = 0; i < 4; i++) {
         lg_async *lost = lg_spawn(domain, workers, 0, leave_work, i % 2 ? &result : NULL);
@@ -460,7 +455,7 @@ static void lost_workers(void) {
     lg_domain *domain = new_domain(module, NULL);
     lg_callback *callback = lg_callback_new(domain, "int leave_worker(int)", (lg_code)leave_worker, NULL);
     lg_function *apply = bind(domain, "int apply(int (*)(int), int)"), *same = bind(domain, "same");
-    lg_value arguments[] = {{LG_POINTER, {0}, {NULL, 0}}, {LG_SIGNED, {7}, {NULL, 0}}}, result = {LG_SIGNED, {0}, {NULL, 0}};
+    lg_value arguments[] = {{LG_POINTER, {0}, {NULL, 0}}, signed_value(7)}, result = signed_value(0);
     arguments[0].as.p = lg_callback_pointer(callback);
     for (int i = 0; i < 3; i++) {
         lg_async *lost = lg_call_async(apply, workers, 0, arguments, 2), *next = lg_call_async(same, workers, 0, &arguments[1], 1);

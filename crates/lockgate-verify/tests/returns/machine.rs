@@ -7,8 +7,9 @@
 //!
 //! The adversary writes every word below rsp: after each step no program knows what is there, so whoever reads such a word before the program
 //! has written it again has lost.
-use super::program::{Op, Program, Random};
+use super::program::{Op, Program};
 use lockgate_verify::{Frames, State};
+use support::Random;
 
 /// A rule of the runtime's, or of unit U2, that a machine goes without.
 #[derive(Clone, Copy, PartialEq, Debug)]

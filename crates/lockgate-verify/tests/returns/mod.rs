@@ -6,7 +6,8 @@ mod program;
 
 use lockgate_verify::verify;
 use machine::{Machine, RULES, Without};
-use program::{Program, Random};
+use program::Program;
+use support::Random;
 
 const RUNS: u64 = 12;
 const STEPS: u64 = 250;

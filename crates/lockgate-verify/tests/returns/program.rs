@@ -3,6 +3,7 @@ use crate::support::{Placement, module};
 use lockgate_abi::{gate, window};
 use lockgate_verify::{Module, State};
 use std::collections::BTreeMap;
+use support::Random;
 
 /// Image addresses of the code, and of the tables.
 const TEXT: u64 = 0x1000;
@@ -12,31 +13,6 @@ const TABLE_COUNT: usize = 2;
 const ENTRIES: usize = 2;
 /// The constants' place in [`module`]'s image.
 const CONSTANTS: (usize, u64) = (1, 0x2000);
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
-        (!from.is_empty()).then(|| from[self.below(from.len())])
-    }
-}
 
 /// What stands at one place of a program; targets are numbers of places.
 #[derive(Clone, Copy, Debug, PartialEq)]

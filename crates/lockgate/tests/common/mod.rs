@@ -268,6 +268,25 @@ const MACROS: &str = "
 fld1
 .endr
 .endm
+# The control words become these.
+.macro sets_mxcsr word
+movl $\\word,-8-OFF(%rsp)
+ldmxcsr -8-OFF(%rsp)
+.endm
+.macro sets_x87_control word
+movw $\\word,-8-OFF(%rsp)
+fldcw -8-OFF(%rsp)
+.endm
+# All that lies in the x87's registers, ored.
+.macro reads_x87
+fninit
+movq %mm0,%rax
+.irp number,1,2,3,4,5,6,7
+movq %mm\\number,%rcx
+or %rcx,%rax
+.endr
+emms
+.endm
 # A division by zero is pending in the x87, under a control word that does not mask it, below so many values.
 .macro pending_x87 control=0x0040, values=6
 fninit
@@ -300,21 +319,33 @@ function upper_halves
 vpcmpeqd %ymm0,%ymm0,%ymm0
 ret
 .endm
-# A function that calls the first import, and this function of the module before, if any.
-.macro asks_host name, first
-function \\name
+# The smallest frame of a function that calls another one; and its end.
+.macro begins_frame
 lea -8(%rsp),%rsp
 mov %rax,-OFF(%rsp)
-.ifnb \\first
-call \\first
-.endif
-call *%gs:0x11080
+.endm
+.macro ends_frame_and_returns
 lea 8(%rsp),%rsp
 mov %rcx,-OFF(%rsp)
 ret
 .endm
+# A function that calls the first import, and this function of the module before, if any.
+.macro asks_host name, first
+function \\name
+begins_frame
+.ifnb \\first
+call \\first
+.endif
+call *%gs:0x11080
+ends_frame_and_returns
+.endm
 .text
 ";
+
+/// How many steps the tests of random programs take together: as LOCKGATE_RANDOM_STEPS says, or a few.
+pub fn random_steps(few: u64) -> u64 {
+    std::env::var("LOCKGATE_RANDOM_STEPS").map_or(few, |steps| steps.parse().expect("a number of steps"))
+}
 
 /// What this thread has used of a processor: on a busy machine, less than the time that has passed.
 pub fn processor_time() -> Duration {

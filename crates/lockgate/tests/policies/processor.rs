@@ -12,12 +12,10 @@ const CONTROL: u16 = 0x0c7f;
 
 const SERVER: &str = "
 function leave_mxcsr
-    movl $0x603f,-8-OFF(%rsp)
-    ldmxcsr -8-OFF(%rsp)
+    sets_mxcsr 0x603f
     ret
 function leave_control
-    movw $0x0c7f,-8-OFF(%rsp)
-    fldcw -8-OFF(%rsp)
+    sets_x87_control 0x0c7f
     ret
 # The register stack is full afterwards.
 function leave_full

@@ -4,9 +4,8 @@
 mod model;
 mod program;
 
-use crate::common::Guest;
+use crate::common::{Guest, random_steps};
 use crate::handlers_sys::{HANDLED, free_signals, handle_all, overwrite_below, under_fire};
-use crate::random::Random;
 use lockgate::{CallError, Domain, DomainOptions, Function, HostFunction, Policy};
 use lockgate_abi::{stack, window};
 use model::{Counts, End, run};
@@ -15,14 +14,13 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use support::Random;
 
 type Runs = extern "C" fn(u64, u64, u64) -> u64;
 
-/// How many steps of all programs together; without it those of three modules.
-const STEPS: &str = "LOCKGATE_RANDOM_STEPS";
 /// What is built at once.
 const PROGRAMS: usize = 60;
-/// Of each module, before there is another one.
+/// Of each module, before there is another one; and modules, unless more steps are asked for.
 const STEPS_OF_MODULE: u64 = 3_000_000;
 const MODULES: u64 = 3;
 /// Of one call.
@@ -142,7 +140,7 @@ fn try_module(number: u64, signals: &[i32], counts: &mut Counts, ends: &mut [u64
 
 #[test]
 fn code_on_the_processor_under_signals_does_what_the_model_says() {
-    let steps = std::env::var(STEPS).map_or(0, |steps| steps.parse().expect("a number of steps"));
+    let steps = random_steps(0);
     let signals = free_signals(30);
     handle_all(&signals, work);
     let (mut counts, mut ends, mut modules) = (Counts::default(), [0; 2], 0);

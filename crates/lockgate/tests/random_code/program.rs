@@ -1,8 +1,8 @@
 //! Random machine code that the verifier accepts, with every way of moving rsp and of going elsewhere that it knows. Each step is a function
 //! of three registers and of rsp, so that whoever runs the same program comes to the same end.
-use crate::random::Random;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use support::Random;
 
 /// Where rsp is (docs/returns.md).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

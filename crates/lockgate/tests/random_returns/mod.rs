@@ -3,9 +3,8 @@
 //! handlers run on control stacks and write below rsp. Each frame must be returned to by what it has called (guest.c), and what nobody may
 //! go to ends the call.
 
-use crate::common::Guest;
+use crate::common::{Guest, random_steps};
 use crate::handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
-use crate::random::Random;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction};
 use lockgate_abi::window;
 use std::cell::Cell;
@@ -14,11 +13,11 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use support::Random;
 
 type Longs = extern "C" fn(i64, i64) -> i64;
 
-/// How many steps of all programs together; without it a few.
-const STEPS: &str = "LOCKGATE_RANDOM_STEPS";
+/// How many steps of all programs together, unless more are asked for.
 const FEW: u64 = 3_000_000;
 const PROGRAMS: u64 = 3;
 /// Of one call.
@@ -197,7 +196,7 @@ fn run(number: u64, steps: u64, signals: &[i32]) {
 
 #[test]
 fn each_frame_is_returned_to_by_what_it_called() {
-    let steps = std::env::var(STEPS).map_or(FEW, |steps| steps.parse().expect("a number of steps"));
+    let steps = random_steps(FEW);
     let module = Guest::c("long poke(long x) { return x + 1; }").export("long poke(long)").module();
     let another = Domain::new(&module, DomainOptions::new()).expect("a domain");
     let poke = another.bind::<extern "C" fn(i64) -> i64>("poke").expect("an export");
