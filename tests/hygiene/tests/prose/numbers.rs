@@ -597,6 +597,45 @@ fn numbers_in_documents_are_those_of_the_code() {
             "docs/rules.md",
             format!("| 2{} − 2{} |", power(off.next_power_of_two()), power(off.next_power_of_two() - off)),
         ),
+        (
+            "docs/limits.md",
+            format!(
+                "the domain's time limit at most, or for {} seconds if it has none",
+                number_in(
+                    "crates/lockgate/src/domain/entering.rs",
+                    "const LEAVING: Duration = Duration::from_secs("
+                )
+            ),
+        ),
+        (
+            "docs/programs.md",
+            format!(
+                "A name has 1 to {} letters",
+                constant_of("crates/lockgate-cli/src/cmd/up/file.rs", "LONGEST_NAME")
+            ),
+        ),
+        (
+            "docs/programs.md",
+            format!(
+                "Lockgate answers at most {} requests at once",
+                constant_of("crates/lockgate-programs/src/server.rs", "AT_ONCE")
+            ),
+        ),
+        (
+            "docs/grants.md",
+            format!(
+                "These gifts do not count against the receiver's {} grants, and one domain passes on {} regions",
+                of_runtime("grant/mod.rs", "MAX_GRANTS"),
+                of_runtime("grant/mod.rs", "MAX_PASSED_ON")
+            ),
+        ),
+        (
+            "docs/debugging.md",
+            format!(
+                "takes more than {} seconds, the copy gets no debug information",
+                number_in("crates/lockgate/gdb/lockgate.py", "\nMOST_SECONDS = ")
+            ),
+        ),
         ("README.md", format!("and Rust {} or later", rust())),
         ("CONTRIBUTING.md", format!("You need make and Rust {} or later", rust())),
         ("docs/postgres.md", format!("that `pg_config` names: {oldest} to {newest} (")),
