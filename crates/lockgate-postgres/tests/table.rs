@@ -90,7 +90,7 @@ fn a_module_is_changed_by_one_at_a_time() {
 /// A superuser may take constraints and indexes away: what is missing then is an error, and names are found without an index.
 #[test]
 fn a_table_without_its_constraints_is_an_error_at_worst() {
-    let database = database("bare");
+    let database = database("unconstrained");
     let mut session = database.session("postgres").unwrap();
     let process = session.run("SELECT pg_backend_pid()").unwrap();
     assert_eq!(session.run("SELECT owners(1)").unwrap(), "2");
