@@ -13,7 +13,7 @@
 //!
 //! Folders, in the order of `tests/hygiene/layers.txt`: `symbols/` what debuggers and profilers read; `space/`
 //! address space; `module/` loading; `report/` what is told of faults; `call/` the path of a call, readable in execution order; `binding`
-//! what connects callers to entry points; [`mod@grant`] memory shared with domains; `domain/` domains; [`mod@registry`] entry points by name.
+//! what connects callers to entry points; [`mod@grant`] memory shared with domains; [`mod@handle`] numbers that name objects; `domain/` domains; [`mod@registry`] entry points by name.
 //! The rules that this crate keeps are R1–R29 of `docs/rules.md`.
 
 // They panic where the stream is closed or full (`host/telling.rs`).
@@ -30,6 +30,7 @@ mod dynamic_callback_sys;
 mod error;
 mod function_sys;
 pub mod grant;
+pub mod handle;
 mod host;
 mod host_function_sys;
 mod loading;
@@ -75,6 +76,7 @@ pub use error::{
 };
 pub use function::{Function, FunctionType};
 pub use grant::{Arena, Block, Grant, GrantError, Region, Rights, SharedSlice};
+pub use handle::{Handle, HandleError, HandleGone, HandleRights, ObjectInUse};
 pub use host::HostError;
 #[doc(hidden)]
 pub use host::{AtThreadEnd, Owner, PerProcess, Still, Uncancelled, still};

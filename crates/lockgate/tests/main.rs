@@ -20,6 +20,7 @@ mod grants;
 mod guests;
 #[path = "common/handlers_sys.rs"]
 mod handlers_sys;
+mod handles;
 mod host_stacks;
 mod idle;
 mod interrupts;

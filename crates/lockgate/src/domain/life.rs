@@ -12,12 +12,12 @@ use crate::call::meter::Meter;
 use crate::call::thread_sys;
 use crate::call::{self, GateTables, Instance, Parts, attachment_sys, watch};
 use crate::error::CreateError;
-use crate::grant;
 use crate::host::PerProcess;
 use crate::module::Module;
 use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
 use crate::symbols::perf_map;
+use crate::{grant, handle};
 use lockgate_abi::{ABI_VERSION, gate, header, window};
 use lockgate_syscall::Process;
 use rustix::io::Errno;
@@ -139,6 +139,7 @@ impl Core {
     #[inline(never)] // as `mapped`
     pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<bool, CreateError> {
         grant::end_domain(self.id());
+        handle::end_domain(self.id());
         let restored = self.restore();
         let is_stale = !restored && self.snapshot.take().is_some();
         let emptied = if restored { Ok(()) } else { self.empty() };
@@ -250,6 +251,7 @@ impl Drop for Core {
         gs_sys::leave_window(self.base());
         self.leave_all();
         grant::end_domain(self.id());
+        handle::end_domain(self.id());
     }
 }
 

@@ -8,6 +8,7 @@ mod forward_sys;
 mod grants;
 mod guest_threads;
 mod guest_threads_sys;
+mod handles;
 mod images;
 mod life;
 mod limits;

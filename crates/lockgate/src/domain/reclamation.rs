@@ -10,8 +10,8 @@
 //! then is inside still. The watcher, which looks after killed domains anyway, tells.
 use super::core::Core;
 use crate::call::{thread_sys, watch};
-use crate::grant;
 use crate::host::{PerProcess, locked};
+use crate::{grant, handle};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -91,6 +91,7 @@ pub(crate) fn reclaim(inhabited: &[u64]) {
         core.gates().forget();
         // What it was given ends with it, and what others have from it, even if hosts keep its functions.
         grant::end_domain(core.id());
+        handle::end_domain(core.id());
         then();
     }
     let closed = self::closed();
