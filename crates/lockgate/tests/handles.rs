@@ -151,7 +151,7 @@ fn rights_only_shrink() {
     let onward = client.pass_handle_on(handle, &other, USE).unwrap();
     lacks(other.pass_handle_on(onward, &client, USE), 2);
     let carried = client.pass_handle_on(handle, &other, HandleRights::PASS_ON).unwrap();
-    let used = session(&owner, &other, carried);
+    let used = owner.resolve_handle(&other, carried, SESSION, HandleRights::of_owner(0));
     assert!(matches!(used, Err(HandleError::Rights { missing: 1, .. })), "{used:?}");
     assert_eq!(session(&owner, &other, onward).unwrap().rights(), USE);
 }
