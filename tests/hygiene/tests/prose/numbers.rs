@@ -483,8 +483,8 @@ fn numbers_in_documents_are_those_of_the_code() {
             HEADER,
             format!(
                 "It has {} KiB beyond the kernel's frames of {} signals",
-                kib(of_runtime("call/attachment_sys.rs", "HANDLER_NEED")),
-                of_runtime("call/attachment_sys.rs", "SIGNALS")
+                kib(of_runtime("call/alternate_sys.rs", "HANDLER_NEED")),
+                of_runtime("call/alternate_sys.rs", "SIGNALS")
             ),
         ),
         (
