@@ -39,8 +39,9 @@ const BLOCK_IN_R15: [&str; 2] = ["lockgate_hold", "lockgate_let_in"];
 /// Without a table: what unwinds knows the first two by their instructions, and the others are a handler's first one, with all signals held.
 const WITHOUT: [&str; 3] = ["lockgate_host_sigreturn", "lockgate_handed_on", "lockgate_fronts"];
 
-/// Its caller is the frame of a signal, where all registers are.
-const FROM_SIGNAL: &str = "lockgate_on_fault";
+/// Its caller is the frame of a signal, where all registers are; once that has moved, the frame at the new place.
+const FROM_SIGNAL: &str = "lockgate_on_plain";
+const MOVED: &str = "the moved frame";
 
 struct Row {
     from: u64,
@@ -396,6 +397,10 @@ impl Follow<'_> {
         }
         let found = self.library.caller(state, row);
         let Some(caller) = &state.caller else {
+            if state.plus(Register::RSP, 0) == Some((MOVED.into(), 0)) {
+                let begins = found.cfa == Some((MOVED.into(), 8));
+                self.demand(begins, at, format!("{:?}, not behind {MOVED}", found.cfa));
+            }
             state.caller = Some(found);
             return;
         };
@@ -462,6 +467,11 @@ impl Follow<'_> {
             }
             let mut after = state.clone();
             step(&mut after, &instruction, &mut factory);
+            let loads = instruction.code() == Code::Mov_r64_rm64 && instruction.op1_kind() == OpKind::Memory;
+            if self.name == FROM_SIGNAL && loads && instruction.op0_register() == Register::RSP {
+                after.set(Register::RSP, Some((MOVED.into(), 0)));
+                after.caller = None;
+            }
             if matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch) {
                 if (self.table.from..self.table.to).contains(&to) {
                     open.push((to, after.clone()));

@@ -35,6 +35,7 @@ core::arch::global_asm!(
     .hidden lockgate_plain_handlers
     .type lockgate_plain_handlers,@function
 lockgate_plain_handlers:
+    .cfi_startproc
     .set lockgate_plain_handler,0
     .rept {ADDRESSES}
     .p2align 4
@@ -43,6 +44,7 @@ lockgate_plain_handlers:
     .set lockgate_plain_handler,lockgate_plain_handler+1
     .endr
     .p2align 4
+    .cfi_endproc
     .size lockgate_plain_handlers,.-lockgate_plain_handlers
 
     # A signal has come to one of our addresses, whose number is eax: r11 says who finds the handler. It is entered when no frame of ours is left: it
@@ -92,14 +94,17 @@ lockgate_find_handler:
     .endr
     jmp *%rax
 2:
+    # (A restored state is not what an adjustment counts from.)
     .cfi_restore_state
     .cfi_remember_state
     add $32,%rsp
-    .cfi_adjust_cfa_offset -32
-    .irp register,rdx,rsi,rdi
-    pop %\register
-    .cfi_adjust_cfa_offset -8
-    .endr
+    .cfi_def_cfa_offset 32
+    pop %rdx
+    .cfi_def_cfa_offset 24
+    pop %rsi
+    .cfi_def_cfa_offset 16
+    pop %rdi
+    .cfi_def_cfa_offset 8
     ret
 3:
     # The frame lies on the interrupted stack. From here on the next signal may have the alternate one. (The frame has all registers.)

@@ -67,8 +67,10 @@ core::arch::global_asm!(
     .hidden lockgate_on_fault
     .type lockgate_on_fault,@function
 lockgate_on_fault:
+    .cfi_startproc
     lea {on_fault}(%rip),%r11
     jmp lockgate_find_handler
+    .cfi_endproc
     .size lockgate_on_fault,.-lockgate_on_fault
     "#,
     SIGRETURN = const libc::SYS_rt_sigreturn,
