@@ -256,6 +256,14 @@ static void contexts(void) {
                      : "a"(SYS_tgkill), "D"((long)getpid()), "S"(syscall(SYS_gettid)), "d"(SIGUSR1)
                      : "rbx", "rcx", "r11", "xmm3", "memory");
     CHECK(error == 0 && b == 77 && x == 78);
+    /* Code that calls nothing has words below its stack's pointer. */
+    install(SIGUSR1, needs_room, 0, NULL);
+    long near, far;
+    __asm__ volatile("movq $77, -8(%%rsp); movq $78, -128(%%rsp); syscall; mov -8(%%rsp), %0; mov -128(%%rsp), %1"
+                     : "=&r"(near), "=&r"(far), "=a"(error)
+                     : "a"(SYS_tgkill), "D"((long)getpid()), "S"(syscall(SYS_gettid)), "d"(SIGUSR1)
+                     : "rcx", "r11", "memory");
+    CHECK(error == 0 && near == 77 && far == 78);
 }
 
 /* One that comes while another's frame is moved: own signals without end, nested. */
